@@ -1,0 +1,1 @@
+"""What it means: detections, prediction files, matching, tracks, rules and scores."""
