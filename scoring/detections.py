@@ -12,7 +12,7 @@ import numpy.typing as npt
 from scoring.errors import DataError
 
 
-def _to_array(value: Any) -> npt.NDArray[Any]:
+def to_array(value: Any) -> npt.NDArray[Any]:
     """Return an array, also for a tensor that lies on a device or carries a gradient."""
     detach = getattr(value, "detach", None)
     return np.asarray(detach().cpu().numpy() if detach is not None else value)
@@ -57,11 +57,15 @@ class Detections:
             )
         if probs.ndim != 2 or len(probs) != n:
             raise DataError(f"probs: expected shape ({n}, C), got {probs.shape}")
-        if labels.dtype.kind not in "iuOUS" and n:
+        if not n:
+            labels = labels.astype(np.int64)
+        elif labels.dtype.kind in "US":
+            labels = labels.astype(object)
+        elif labels.dtype.kind not in "iuO":
             raise DataError(f"labels: expected whole numbers or strings, got {labels.dtype}")
         for name, column in (
             ("boxes", boxes),
-            ("labels", labels.astype(np.int64) if not n else labels),
+            ("labels", labels),
             ("scores", scores),
             ("probs", probs),
         ):
@@ -97,7 +101,7 @@ class Detections:
                 f"detector output: expected boxes, labels, scores and class_probs; missing "
                 f"{', '.join(sorted(missing))}"
             )
-        return cls(*(_to_array(output[k]) for k in ("boxes", "labels", "scores", "class_probs")))
+        return cls(*(to_array(output[k]) for k in ("boxes", "labels", "scores", "class_probs")))
 
     def take(self, rows: npt.NDArray[Any]) -> Self:
         """Return the detections at these rows (indices or a mask), in their order."""

@@ -1,0 +1,143 @@
+"""Perimeters of the convex hulls of many small point sets.
+
+`hull_perimeter` is the definition, by Qhull. `hull_perimeters` walks all plainly two-dimensional
+sets at once and leaves every set that Qhull might find flat to `hull_perimeter`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+_LARGEST_WALK = 64
+"""Sets with more points than this go to Qhull one by one."""
+_PLAIN_RATIO = 1e-10
+"""Least ratio of the covariance's eigenvalues of a set that is surely not flat: Qhull and
+matrix_rank give up at about 1e-30."""
+_PLAIN_WIDTH = 1e-9
+"""Least standard deviation across, relative to the largest coordinate, likewise."""
+
+
+def hull_perimeter(points: Floats) -> float:
+    """Return the perimeter of the convex hull of one set, by Qhull.
+
+    Args:
+        points: (N, 2) in pixels.
+
+    Returns:
+        0 for fewer than 3 distinct points or for points on a line (numpy `matrix_rank` of the
+        distinct points minus their mean below 2); NaN where Qhull or `matrix_rank` raises.
+
+    Source: scoring.md, section 2, PS.
+
+    Example:
+        >>> hull_perimeter(np.array([[0.0, 0], [4, 0], [4, 3], [0, 3], [1, 1]]))
+        14.0
+    """
+    from scipy.spatial import ConvexHull, QhullError
+
+    distinct = np.unique(points, axis=0)
+    if len(distinct) < 3:
+        return 0.0
+    try:
+        if np.linalg.matrix_rank(distinct - distinct.mean(axis=0)) < 2:
+            return 0.0
+        return float(ConvexHull(distinct).area)
+    except (QhullError, np.linalg.LinAlgError, ValueError):
+        return float("nan")
+
+
+def hull_perimeters(points: Floats, counts: npt.NDArray[np.int64]) -> Floats:
+    """Return the hull perimeter of each of many sets.
+
+    Args:
+        points: (N, 2) in pixels, set by set.
+        counts: (K,) points of each set, at least 1.
+
+    Returns:
+        (K,) as `hull_perimeter`.
+
+    Example:
+        >>> corner = np.array([[0.0, 0], [4, 0], [4, 3]])
+        >>> hull_perimeters(np.vstack([corner, corner[:2]]), np.array([3, 2])).tolist()
+        [12.0, 0.0]
+    """
+    starts = np.cumsum(counts) - counts
+    result = np.zeros(len(counts))
+    is_still = _is_still(points, starts)
+    is_plain = _is_plain(points, counts, starts) & (counts <= _LARGEST_WALK)
+    for k in np.flatnonzero(~is_still & ~is_plain):
+        result[k] = hull_perimeter(points[starts[k] : starts[k] + counts[k]])
+    walked = np.flatnonzero(is_plain & ~is_still)
+    if len(walked):
+        result[walked] = _walk(points, counts[walked], starts[walked])
+    return result
+
+
+def _is_still(points: Floats, starts: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """Return True where all points are one, or vary along one axis while the other is exact.
+
+    Such sets have rank below 2 beyond doubt: a coordinate in steps of 1/64 px, constant over the
+    set, has an exact mean. They are the still objects and the boxes clipped at the image's edge.
+    """
+    with np.errstate(invalid="ignore"):
+        low = np.minimum.reduceat(points, starts, axis=0)
+        high = np.maximum.reduceat(points, starts, axis=0)
+        same = low == high
+        exact = same & (np.round(low * 64) == low * 64) & (np.abs(low) < 2**30)
+        finite = np.isfinite(low + high).all(axis=1)
+    return np.asarray(finite & (same.all(axis=1) | exact.any(axis=1)), dtype=np.bool_)
+
+
+def _is_plain(
+    points: Floats, counts: npt.NDArray[np.int64], starts: npt.NDArray[np.int64]
+) -> npt.NDArray[np.bool_]:
+    """Return True where the set is two-dimensional by a wide margin."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        mean = np.add.reduceat(points, starts, axis=0) / counts[:, None]
+        x, y = (points - np.repeat(mean, counts, axis=0)).T
+        moments = np.stack([x * x, y * y, x * y], axis=1)
+        xx, yy, xy = (np.add.reduceat(moments, starts, axis=0) / counts[:, None]).T
+        largest = (xx + yy + np.hypot(xx - yy, 2 * xy)) / 2
+        determinant = xx * yy - xy * xy
+        smallest = determinant / np.where(largest > 0, largest, 1)
+        reach = np.maximum.reduceat(np.abs(points).max(axis=1), starts)
+        return np.asarray(
+            (smallest > _PLAIN_RATIO * largest) & (smallest > (_PLAIN_WIDTH * reach) ** 2),
+            dtype=np.bool_,
+        )
+
+
+def _walk(points: Floats, counts: npt.NDArray[np.int64], starts: npt.NDArray[np.int64]) -> Floats:
+    """Return the perimeters by a monotone chain that advances in all sets together."""
+    most = int(counts.max())
+    # Sets of fewer points repeat their last one, which adds no edge.
+    column = np.minimum(np.arange(most), counts[:, None] - 1)
+    padded = points[starts[:, None] + column]
+    ordered = np.sort(padded[..., 0] + 1j * padded[..., 1], axis=1)
+    # The upper chain of a set is the lower chain of the set turned by half a circle.
+    both = np.concatenate([ordered, -ordered[:, ::-1]])
+    sets = np.arange(len(both))
+    stack = np.zeros_like(both)
+    stack[:, 0] = both[:, 0]
+    size = np.ones(len(both), dtype=np.int64)
+    for i in range(1, most):
+        point = both[:, i]
+        turning = sets
+        while True:
+            turning = turning[size[turning] >= 2]
+            top = stack[turning, size[turning] - 1]
+            below = stack[turning, size[turning] - 2]
+            turn = (np.conj(top - below) * (point[turning] - below)).imag
+            turning = turning[turn <= 0]
+            if not len(turning):
+                break
+            size[turning] -= 1
+        stack[sets, size] = point
+        size += 1
+    edges = np.abs(np.diff(stack, axis=1))
+    edges[np.arange(most - 1) >= size[:, None] - 1] = 0
+    halves = edges.sum(axis=1)
+    return np.asarray(halves[: len(counts)] + halves[len(counts) :], dtype=np.float64)

@@ -1,0 +1,107 @@
+"""Where things lie: the one place that knows the folders of predictions and of scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+ORIGINAL_TAGS = {"mc_dropout": "0", "mc_dropblock": "0_1"}
+"""Tag of the unmutated model, per operator; any other operator writes `0`."""
+
+MANIFEST_NAME = "manifest.json"
+LEDGER_NAME = "ledger.jsonl"
+_RESULTS_PREFIX = "experiment_results_"
+_ONLY_PUBLISHED_SUITE = "orig"
+
+
+def original_tag(operator: str) -> str:
+    """Return the tag under which an operator's original lies.
+
+    Example:
+        >>> original_tag("mc_dropblock")
+        '0_1'
+    """
+    return ORIGINAL_TAGS.get(operator, "0")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Branch:
+    """One operator, model and suite of an experiment: a folder of mutants' outputs.
+
+    Example:
+        >>> branch = Branch("mc_dropout", "ssd300_vgg16", "orig")
+        >>> branch.folder(Path("root"), "0.1", "38_Tennis").as_posix()
+        'root/experiment_results_mc_dropout/ssd300_vgg16/dataset/orig/mc_dropout_0.1_38_Tennis'
+    """
+
+    operator: str
+    model: str
+    suite: str = _ONLY_PUBLISHED_SUITE
+
+    def suite_folder(self, root: Path) -> Path:
+        """Return the folder that holds one folder per image and mutant."""
+        return root / f"{_RESULTS_PREFIX}{self.operator}" / self.model / "dataset" / self.suite
+
+    def prefix(self, tag: str) -> str:
+        """Return what the name of every folder of this mutant begins with."""
+        return f"{self.operator}_{tag}_"
+
+    def folder(self, root: Path, tag: str, stem: str) -> Path:
+        """Return the folder of the T prediction files of one image under one mutant."""
+        return self.suite_folder(root) / f"{self.prefix(tag)}{stem}"
+
+    def table(self, results: Path, case_study: str, tag: str) -> Path:
+        """Return the CSV file of one mutant; the published layout's suite `orig` adds no folder."""
+        folder = results / case_study / self.model
+        if self.suite != _ONLY_PUBLISHED_SUITE:
+            folder /= self.suite
+        return folder / self.operator / f"mutant_{tag}.csv"
+
+
+def prediction_path(folder: Path, t: int) -> Path:
+    """Return the prediction file of pass t."""
+    return folder / f"prediction_{t}.json"
+
+
+def find_branches(root: Path) -> list[Branch]:
+    """Return every operator, model and suite that an experiment's root holds, sorted."""
+    return sorted(
+        Branch(results.name.removeprefix(_RESULTS_PREFIX), model.name, suite.name)
+        for results in _folders(root)
+        if results.name.startswith(_RESULTS_PREFIX)
+        for model in _folders(results)
+        for suite in _folders(model / "dataset")
+    )
+
+
+def _folders(parent: Path) -> list[Path]:
+    if not parent.is_dir():
+        return []
+    return sorted(p for p in parent.iterdir() if p.is_dir() and not p.name.startswith("."))
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A mutant's CSV file and what its place says about it."""
+
+    path: Path
+    case_study: str
+    branch: Branch
+    tag: str
+
+
+def find_tables(results: Path) -> list[Table]:
+    """Return every mutant's CSV file below a folder of results, in the order of their paths."""
+    found = []
+    for path in sorted(results.rglob("mutant_*.csv")):
+        parts = path.relative_to(results).parts
+        if len(parts) == 4:
+            case_study, model, operator, name = parts
+            suite = _ONLY_PUBLISHED_SUITE
+        elif len(parts) == 5:
+            case_study, model, suite, operator, name = parts
+        else:
+            continue
+        tag = name.removeprefix("mutant_").removesuffix(".csv")
+        found.append(Table(path, case_study, Branch(operator, model, suite), tag))
+    return found

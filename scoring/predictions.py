@@ -1,0 +1,260 @@
+"""Prediction files: the JSON of one pass, read and written here and nowhere else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import orjson
+
+from scoring.detections import Detections, to_array
+from scoring.errors import DataError
+from scoring.files import write_atomic
+from scoring.layout import prediction_path
+from scoring.passes import Passes
+
+
+def convert_detection_output(
+    pred: Mapping[str, Any], default_score: float = 1.0
+) -> dict[str, dict[str, Any]]:
+    """Return a detector's output as the object of a prediction file.
+
+    With `class_probs` an object holds the true score and the full class vector. With `scores`
+    alone its vector is the score at its label and zeros elsewhere; with neither, one-hot of
+    `default_score`. A vector that is made up has max(3, largest label + 1) entries.
+
+    Args:
+        pred: `boxes` (N, 4) x1, y1, x2, y2 in pixels, `labels` (N,), optionally `scores` (N,) and
+            `class_probs` (N, C); tensors or arrays.
+        default_score: Score of every detection where the output has none.
+
+    Returns:
+        `{"label_0": {"box", "label", "score", "logit"}, ...}` in the order given, plain numbers.
+
+    Raises:
+        DataError: `boxes` or `labels` is missing, shapes do not fit, a label that needs a made-up
+            vector is negative, or a number is NaN or infinite.
+
+    Source: scoring.md, section 5.
+
+    Example:
+        >>> convert_detection_output({"boxes": [[0, 0, 2, 1]], "labels": [1], "scores": [0.5]})
+        {'label_0': {'box': [0.0, 0.0, 2.0, 1.0], 'label': 1, 'score': 0.5,
+        'logit': [0.0, 0.5, 0.0]}}
+    """
+    missing = {"boxes", "labels"} - set(pred)
+    if missing:
+        raise DataError(f"detector output: expected {' and '.join(sorted(missing))}")
+    boxes = to_array(pred["boxes"]).reshape(-1, 4)
+    labels = to_array(pred["labels"])
+    scores = to_array(pred["scores"]) if "scores" in pred else np.full(len(boxes), default_score)
+    if "class_probs" in pred:
+        probs = to_array(pred["class_probs"])
+    else:
+        probs = _made_up_vectors(labels, scores)
+    detections = Detections(boxes, labels, scores, probs)
+    return to_objects(detections)
+
+
+def _made_up_vectors(labels: npt.NDArray[Any], scores: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    if labels.dtype.kind not in "iu" and len(labels):
+        raise DataError("class vectors can be made up for whole-number labels only")
+    if len(labels) and labels.min() < 0:
+        raise DataError(f"label {labels.min()}: expected labels from 0 up")
+    probs = np.zeros((len(labels), max(3, int(labels.max(initial=0)) + 1)))
+    probs[np.arange(len(labels)), labels.astype(np.int64)] = scores
+    return probs
+
+
+def to_objects(detections: Detections) -> dict[str, dict[str, Any]]:
+    """Return detections as the object of a prediction file: plain numbers, ids `label_0`...
+
+    Raises:
+        DataError: A number is NaN or infinite.
+    """
+    finite = detections.is_finite()
+    if not finite.all():
+        raise DataError(
+            f"detection label_{int(np.argmin(finite))}: box, score or class vector is not finite"
+        )
+    columns = (detections.boxes, detections.labels, detections.scores, detections.probs)
+    return {
+        f"label_{i}": {"box": box, "label": label, "score": score, "logit": logit}
+        for i, (box, label, score, logit) in enumerate(
+            zip(*(column.tolist() for column in columns), strict=True)
+        )
+    }
+
+
+def encode_prediction(detections: Detections) -> bytes:
+    """Return the content of a prediction file, detections by falling score.
+
+    Raises:
+        DataError: A number is NaN or infinite.
+    """
+    order = np.argsort(-detections.scores, kind="stable")
+    return orjson.dumps(to_objects(detections.take(order)))
+
+
+def write_prediction(path: Path, detections: Detections) -> bytes:
+    """Write one prediction file atomically and return its content.
+
+    Raises:
+        DataError: A number is NaN or infinite; nothing is written.
+    """
+    try:
+        content = encode_prediction(detections)
+    except DataError as error:
+        raise DataError(f"{path}: {error}; nothing was written") from error
+    write_atomic(path, content)
+    return content
+
+
+def read_passes(
+    folder: Path,
+    n_passes: int | None = None,
+    nonfinite: Literal["refuse", "keep"] = "refuse",
+) -> Passes:
+    """Return the passes of one image under one mutant.
+
+    Files of equal content are parsed once.
+
+    Args:
+        folder: Holds `prediction_0.json` to `prediction_{T-1}.json`.
+        n_passes: T; None means as many as there are, without a gap.
+        nonfinite: Refuse a NaN or infinity by name, or keep it.
+
+    Raises:
+        DataError: A file is missing or broken, an object lacks `box`, `label` or `logit`, vectors
+            differ in length, or a number is not finite. The message names folder, pass and id.
+    """
+    total = count_passes(folder) if n_passes is None else n_passes
+    if total < 1:
+        raise DataError(f"{folder}: expected prediction_0.json, found no such file")
+    objects: list[tuple[int, str, Any]] = []
+    counts = np.zeros(total, dtype=np.int64)
+    last_content, last_objects = b"", {}
+    for t in range(total):
+        path = prediction_path(folder, t)
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:
+            raise DataError(_missing_pass(folder, t, total)) from None
+        if content != last_content:
+            last_content, last_objects = content, _parse(content, path)
+        counts[t] = len(last_objects)
+        objects += [(t, key, value) for key, value in last_objects.items()]
+    return _to_passes(objects, counts, folder, nonfinite)
+
+
+def count_passes(folder: Path) -> int:
+    """Return how many files `prediction_0.json`, `prediction_1.json`, ... there are up to a gap.
+
+    Raises:
+        DataError: A later file exists beyond the gap.
+    """
+    total = 0
+    while prediction_path(folder, total).is_file():
+        total += 1
+    found = sum(1 for _ in folder.glob("prediction_*.json")) if folder.is_dir() else 0
+    if found > total:
+        raise DataError(_missing_pass(folder, total, found))
+    return total
+
+
+def _missing_pass(folder: Path, t: int, total: int) -> str:
+    there = sum(1 for _ in folder.glob("prediction_*.json")) if folder.is_dir() else 0
+    return (
+        f"{folder}: pass {t} is missing (expected T={total} passes, found {there} files); "
+        f"finish it with 'uamt run', or score the passes that are there with --passes"
+    )
+
+
+def _parse(content: bytes, path: Path) -> dict[str, Any]:
+    try:
+        parsed = orjson.loads(content)
+    except orjson.JSONDecodeError:
+        # orjson refuses the bare NaN token that foreign writers leave.
+        try:
+            parsed = json.loads(content)
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"{path}: broken JSON ({error}); write this pass again") from error
+    if not isinstance(parsed, dict):
+        raise DataError(
+            f"{path}: expected an object of detections by id, got a {type(parsed).__name__}"
+        )
+    return parsed
+
+
+def _to_passes(
+    objects: Sequence[tuple[int, str, Any]],
+    counts: npt.NDArray[np.int64],
+    folder: Path,
+    nonfinite: Literal["refuse", "keep"],
+) -> Passes:
+    if not objects:
+        return Passes(Detections.empty(), counts)
+    try:
+        boxes = np.array([value["box"] for _, _, value in objects])
+        labels = [value["label"] for _, _, value in objects]
+        probs = np.array([value["logit"] for _, _, value in objects])
+        scores = np.array([value.get("score", 0.0) for _, _, value in objects])
+    except (KeyError, TypeError, AttributeError, ValueError):
+        raise _first_fault(objects, folder) from None
+    is_numeric = all(column.dtype.kind in "iuf" for column in (boxes, probs, scores))
+    fits = boxes.shape[1:] == (4,) and probs.ndim == 2 and scores.ndim == 1 and probs.shape[1] > 0
+    if not (is_numeric and fits and all(isinstance(label, int | str | float) for label in labels)):
+        raise _first_fault(objects, folder)
+    kinds = {type(label) for label in labels}
+    label_column = np.array(labels, dtype=np.int64 if kinds == {int} else object)
+    detections = Detections(boxes, label_column, scores, probs)
+    if nonfinite == "refuse":
+        finite = detections.is_finite()
+        if not finite.all():
+            t, key, _ = objects[int(np.argmin(finite))]
+            raise DataError(
+                f"{_where(folder, t, key)}: expected finite numbers, got NaN or infinity in box, "
+                f"score or logit"
+            )
+    return Passes(detections, counts)
+
+
+def _where(folder: Path, t: int, key: str) -> str:
+    return f"{prediction_path(folder, t)} (image folder '{folder.name}', pass {t}, id '{key}')"
+
+
+def _is_numbers(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(number, int | float) and not isinstance(number, bool) for number in value
+    )
+
+
+def _first_fault(objects: Sequence[tuple[int, str, Any]], folder: Path) -> DataError:
+    """Return the error of the first object that is not as it should be."""
+    length: int | None = None
+    for t, key, value in objects:
+        where = _where(folder, t, key)
+        if not isinstance(value, dict):
+            return DataError(f"{where}: expected an object, got a {type(value).__name__}")
+        for field in ("box", "label", "logit"):
+            if field not in value:
+                return DataError(f"{where}: '{field}' is missing")
+        if not _is_numbers(value["box"]) or len(value["box"]) != 4:
+            return DataError(f"{where}: box must be four numbers, got {value['box']!r:.80}")
+        if not isinstance(value["label"], int | str | float):
+            return DataError(f"{where}: label must be a number or text, got {value['label']!r:.80}")
+        if not _is_numbers([value.get("score", 0.0)]):
+            return DataError(f"{where}: score must be a number, got {value['score']!r:.80}")
+        if not _is_numbers(value["logit"]) or not value["logit"]:
+            return DataError(f"{where}: logit must be numbers, got {value['logit']!r:.80}")
+        if length is not None and len(value["logit"]) != length:
+            return DataError(
+                f"{where}: logit has {len(value['logit'])} entries where the detections before it "
+                f"have {length}; all vectors of an image must have one length"
+            )
+        length = len(value["logit"])
+    return DataError(f"{folder}: numbers out of range")

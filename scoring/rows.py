@@ -1,0 +1,156 @@
+"""Rows: the 37 numbers of one image under one mutant, and their names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from scoring.kill import binomial_test
+from scoring.objects import ObjectTable, ghost_objects, match_objects, miss_objects
+from scoring.passes import Passes
+from scoring.rules import DEEPLUQ, Rules
+from scoring.tracks import Tracks, track
+
+Floats = npt.NDArray[np.float64]
+
+KINDS = ("miss", "ghost", "miss_ghost")
+_DIFFS = ("vr_diff", "ie_diff", "mi_diff", "var_diff", "ps_diff")
+
+IMAGE_COLUMNS = tuple(
+    f"[img_level] iskill_{kind}_{number}"
+    for kind in KINDS
+    for number in ("p_value", "cohens_h", "power", "count")
+)
+OBJECT_COLUMNS = tuple(
+    f"[obj_level] kill_rate_{kind}_{number}" for kind in KINDS for number in ("mean", "std")
+)
+MATCH_COLUMNS = tuple(f"[match] {name}" for name in ("iou_mean", "match_rate", *_DIFFS))
+MISS_COLUMNS = tuple(f"[miss] {name}" for name in ("miss_rate", *_DIFFS))
+GHOST_COLUMNS = tuple(f"[ghost] {name}" for name in ("ghost_rate", *_DIFFS))
+COLUMNS = (*IMAGE_COLUMNS, *OBJECT_COLUMNS, *MATCH_COLUMNS, *MISS_COLUMNS, *GHOST_COLUMNS)
+"""The 37 columns of a mutant's table behind `test_suite`, in file order."""
+
+
+def image_level(tracks: Tracks, rules: Rules = DEEPLUQ) -> list[float]:
+    """Return p value, Cohen's h, power and count for miss, ghost and either.
+
+    Source: scoring.md, section 2, "Image level".
+    """
+    _, missed, ghosts = tracks.counts().T
+    values: list[float] = []
+    for changed in (missed > 0, ghosts > 0, (missed > 0) | (ghosts > 0)):
+        test = binomial_test(
+            int(changed.sum()),
+            rules.binomial_n or tracks.n_passes,
+            rules.null_rate,
+            rules.alpha,
+        )
+        values += [test.p_value, test.cohens_h, test.power, test.count]
+    return values
+
+
+def object_level(tracks: Tracks) -> list[float]:
+    """Return mean and population std over the passes of the miss, ghost and joint ratio.
+
+    A pass whose ratio has denominator 0 is NaN and is skipped; without any other the result is NaN.
+
+    Source: scoring.md, section 2, "Object level".
+    """
+    matched, missed, ghosts = tracks.counts().T
+    values: list[float] = []
+    for part, whole in (
+        (missed, matched + missed),
+        (ghosts, matched + missed + ghosts),
+        (missed + ghosts, matched + missed + ghosts),
+    ):
+        ratio = part[whole > 0] / whole[whole > 0]
+        values += [float(ratio.mean()), float(ratio.std())] if len(ratio) else [np.nan, np.nan]
+    return values
+
+
+def mean_per_mutant(values: Floats, mutant: npt.NDArray[np.int64], n_mutants: int) -> Floats:
+    """Return the mean over each mutant's objects, column by column.
+
+    Args:
+        values: (K, D) one row per object.
+        mutant: (K,) number of the mutant that each object belongs to.
+        n_mutants: M.
+
+    Returns:
+        (M, D) NaN values are skipped, NaN if all are; 0 for a mutant without an object.
+
+    Example:
+        >>> values = np.array([[1.0], [3.0], [np.nan]])
+        >>> mean_per_mutant(values, np.array([0, 0, 2]), 3).tolist()
+        [[2.0], [0.0], [nan]]
+    """
+    means = np.zeros((n_mutants, values.shape[1]))
+    present = np.bincount(mutant, minlength=n_mutants) > 0
+    for column, column_values in enumerate(values.T):
+        known = ~np.isnan(column_values)
+        total = np.bincount(mutant[known], column_values[known], n_mutants)
+        number = np.bincount(mutant[known], minlength=n_mutants)
+        mean = np.where(number > 0, total / np.maximum(number, 1), np.nan)
+        means[:, column] = np.where(present, mean, 0.0)
+    return means
+
+
+def _columns(table: ObjectTable, *leading: Floats) -> Floats:
+    return np.column_stack([*leading, table.difference])
+
+
+def score_tracks(tracks: Sequence[Tracks], rules: Rules = DEEPLUQ) -> Floats:
+    """Return the row of every mutant of one image.
+
+    Args:
+        tracks: One per mutant, all of the same original.
+        rules: Which definition each number follows.
+
+    Returns:
+        (M, 37) in the order of `COLUMNS`.
+
+    Source: scoring.md, section 2.
+    """
+    if not tracks:
+        return np.empty((0, len(COLUMNS)))
+    match, miss, ghost = match_objects(tracks), miss_objects(tracks), ghost_objects(tracks)
+    per_object = (
+        (match, _columns(match, 1 - match.iou, match.rate)),
+        (miss, _columns(miss, miss.rate)),
+        (ghost, _columns(ghost, ghost.rate)),
+    )
+    return np.hstack(
+        [
+            np.array([image_level(t, rules) + object_level(t) for t in tracks]),
+            *(mean_per_mutant(values, table.mutant, len(tracks)) for table, values in per_object),
+        ]
+    )
+
+
+def score_image(
+    original: Passes, mutants: Sequence[Passes], rules: Rules = DEEPLUQ
+) -> npt.NDArray[np.float64]:
+    """Return the row of every mutant of one image, from their detections.
+
+    Args:
+        original: The T passes of the original.
+        mutants: The T passes of each of M mutants.
+        rules: Which definition each number follows.
+
+    Returns:
+        (M, 37) in the order of `COLUMNS`.
+
+    Raises:
+        DataError: The numbers of passes or the lengths of the class vectors differ.
+
+    Example:
+        >>> from scoring.detections import Detections
+        >>> one = Detections([[0, 0, 10, 5]], [1], [0.9], [[0.1, 0.9]])
+        >>> gone = Passes.from_list([Detections.empty()] * 10)
+        >>> row = score_image(Passes.from_list([one] * 10), [gone])[0]
+        >>> row[COLUMNS.index("[obj_level] kill_rate_miss_mean")]
+        np.float64(1.0)
+    """
+    return score_tracks([track(original, mutant, rules) for mutant in mutants], rules)
