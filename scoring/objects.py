@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from scoring import uncertainty
@@ -251,7 +250,7 @@ def clusters(boxes: Floats, iou_threshold: float = 0.5) -> Rows:
     if not len(boxes):
         return np.empty(0, np.int64)
     edges = 1 - pairwise_iou(boxes, boxes) <= 1 - iou_threshold
-    return np.asarray(connected_components(csr_array(edges))[1], dtype=np.int64)
+    return np.asarray(connected_components(edges)[1], dtype=np.int64)
 
 
 def _stacked_probs(tracks: Sequence[Tracks], rows: Sequence[Rows], original: Passes) -> Floats:

@@ -169,8 +169,8 @@ def count_passes(folder: Path) -> int:
 def _missing_pass(folder: Path, t: int, total: int) -> str:
     there = sum(1 for _ in folder.glob("prediction_*.json")) if folder.is_dir() else 0
     return (
-        f"{folder}: pass {t} is missing (expected T={total} passes, found {there} files); "
-        f"finish it with 'uamt run', or score the passes that are there with --passes"
+        f"pass {t} is missing under {folder} (T={total}, {there} files are there); run 'uamt run' "
+        f"again to finish it, or score the first passes with --passes"
     )
 
 

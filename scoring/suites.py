@@ -1,0 +1,176 @@
+"""Suites: would these images notice a worse detector, and by how much more than those."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from scoring.errors import DataError
+from scoring.rows import COLUMNS, GHOST_COLUMNS, MATCH_COLUMNS, MISS_COLUMNS
+from scoring.rules import DEEPLUQ, Rules
+from scoring.tags import tag_order
+
+KillRule = Literal["any", "significant"]
+KILL_RULES: tuple[KillRule, ...] = ("any", "significant")
+"""A mutant is killed by an image if any pass changes, or if the binomial test says so."""
+
+UA_MS_COLUMNS = tuple(
+    column
+    for group in (MATCH_COLUMNS, MISS_COLUMNS, GHOST_COLUMNS)
+    for column in group
+    if column.endswith("_diff")
+)
+"""The 15 uncertainty-aware scores."""
+
+_RESAMPLES = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A share with its 95 % bootstrap interval over images."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SuiteScores:
+    """All rows of one model on one suite.
+
+    Args:
+        model: The model's folder name.
+        suite: The suite's name.
+        stems: I images.
+        mutants: M pairs of operator and tag.
+        values: (I, M, 37) in the order of `COLUMNS`.
+
+    Raises:
+        DataError: The shape does not fit, or a side is empty.
+    """
+
+    model: str
+    suite: str
+    stems: tuple[str, ...]
+    mutants: tuple[tuple[str, str], ...]
+    values: npt.NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        expected = (len(self.stems), len(self.mutants), len(COLUMNS))
+        if self.values.shape != expected or 0 in expected:
+            raise DataError(
+                f"suite '{self.suite}' of '{self.model}': expected at least one image and mutant "
+                f"and values of shape {expected}, got {self.values.shape}"
+            )
+
+    def column(self, name: str) -> npt.NDArray[np.float64]:
+        """Return (I, M) one column of all rows."""
+        return np.asarray(self.values[:, :, COLUMNS.index(name)], dtype=np.float64)
+
+    def killed(self, kind: str, rule: KillRule, rules: Rules = DEEPLUQ) -> npt.NDArray[np.bool_]:
+        """Return (I, M) True where an image kills a mutant.
+
+        Args:
+            kind: miss, ghost or miss_ghost.
+            rule: `any`: at least one pass changed; `significant`: p value below alpha.
+            rules: Holds alpha.
+        """
+        if rule == "any":
+            return self.column(f"[img_level] iskill_{kind}_count") > 0
+        return self.column(f"[img_level] iskill_{kind}_p_value") < rules.alpha
+
+    def image_score(self, kind: str, rule: KillRule, rules: Rules = DEEPLUQ) -> float:
+        """Return Img-MS: the share of mutants that at least one image kills."""
+        return float(self.killed(kind, rule, rules).any(axis=0).mean())
+
+    def kill_share(self, kind: str, rule: KillRule, rules: Rules = DEEPLUQ) -> Interval:
+        """Return the share of image x mutant pairs that are kills, with its interval.
+
+        Img-MS saturates at 1 on most suites; this share still tells them apart.
+        """
+        per_image = self.killed(kind, rule, rules).mean(axis=1)
+        low, high = np.percentile(_resampled_means(per_image, seed=0), [2.5, 97.5])
+        return Interval(float(per_image.mean()), float(low), float(high))
+
+    def mildest_kill(self, kind: str, rule: KillRule, rules: Rules = DEEPLUQ) -> str | None:
+        """Return the smallest rate at which a mutant is killed, as its tag writes it."""
+        killed = self.killed(kind, rule, rules).any(axis=0)
+        rates = [
+            tag.split("_")[0] for (_, tag), hit in zip(self.mutants, killed, strict=True) if hit
+        ]
+        return min(rates, key=tag_order, default=None)
+
+    def mean(self, name: str) -> float:
+        """Return the mean of a column: over images, then over mutants; NaN is skipped."""
+        column = self.column(name)
+        known = ~np.isnan(column)
+        totals = np.where(known, column, 0).sum(axis=0)
+        numbers = known.sum(axis=0)
+        if not numbers.any():
+            return float("nan")
+        return float((totals[numbers > 0] / numbers[numbers > 0]).mean())
+
+    def strongest_uncertainty(self) -> tuple[str, float]:
+        """Return the largest of the 15 uncertainty-aware scores: its column and its mean."""
+        means = {name: self.mean(name) for name in UA_MS_COLUMNS}
+        known = {name: mean for name, mean in means.items() if not np.isnan(mean)}
+        if not known:
+            return UA_MS_COLUMNS[0], float("nan")
+        best = max(known, key=lambda name: known[name])
+        return best, known[best]
+
+    def mutant_rates(self) -> list[Decimal]:
+        """Return the rate of every mutant."""
+        return [Decimal(tag.split("_")[0]) for _, tag in self.mutants]
+
+
+def _resampled_means(per_image: npt.NDArray[np.float64], seed: int) -> npt.NDArray[np.float64]:
+    """Return the means of 2,000 resamples of the images, the same for the same seed."""
+    random = np.random.default_rng(seed)
+    chosen = random.integers(len(per_image), size=(_RESAMPLES, len(per_image)))
+    return np.asarray(per_image[chosen].mean(axis=1), dtype=np.float64)
+
+
+def kill_share_difference(
+    stronger: SuiteScores,
+    weaker: SuiteScores,
+    kind: str = "miss_ghost",
+    rule: KillRule = "significant",
+    rules: Rules = DEEPLUQ,
+) -> Interval:
+    """Return how much larger one suite's kill share is, with its interval.
+
+    The images of the two suites are resampled independently.
+    """
+    shares = [s.killed(kind, rule, rules).mean(axis=1) for s in (stronger, weaker)]
+    resampled = [_resampled_means(share, seed) for seed, share in enumerate(shares)]
+    low, high = np.percentile(resampled[0] - resampled[1], [2.5, 97.5])
+    return Interval(float(shares[0].mean() - shares[1].mean()), float(low), float(high))
+
+
+def collect(model: str, suite: str, sweeps: Sequence[SuiteScores]) -> SuiteScores:
+    """Return the rows of several operators on one suite, side by side.
+
+    Raises:
+        DataError: The operators were run on different images.
+    """
+    stems = sweeps[0].stems
+    for sweep in sweeps[1:]:
+        if sweep.stems != stems:
+            differing = sorted(set(stems) ^ set(sweep.stems))
+            raise DataError(
+                f"suite '{suite}' of '{model}': expected the same images for every operator; "
+                f"only some have {differing[:5]}"
+            )
+    return SuiteScores(
+        model,
+        suite,
+        stems,
+        tuple(mutant for sweep in sweeps for mutant in sweep.mutants),
+        np.concatenate([sweep.values for sweep in sweeps], axis=1),
+    )

@@ -1,0 +1,136 @@
+"""A sweep: every image of a suite under every mutant of an operator, from prediction files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from scoring.errors import DataError
+from scoring.layout import Branch, original_tag, prediction_path
+from scoring.predictions import count_passes, read_passes
+from scoring.rows import score_image
+from scoring.rules import DEEPLUQ, Rules
+from scoring.tags import tag_order
+
+_TAGS = {
+    "mc_dropout": re.compile(r"\d+(\.\d+)?"),
+    "mc_dropblock": re.compile(r"\d+(\.\d+)?_\d+"),
+}
+_ANY_TAG = re.compile(r"[^_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """The images and mutants that a branch of an experiment holds.
+
+    Args:
+        root: The experiment's folder.
+        branch: Operator, model and suite.
+        stems: Images, in the order of the rows.
+        tags: Mutants without the original, mildest first.
+    """
+
+    root: Path
+    branch: Branch
+    stems: tuple[str, ...]
+    tags: tuple[str, ...]
+
+
+def find_sweep(
+    root: Path,
+    branch: Branch,
+    *,
+    stems: Sequence[str] | None = None,
+    tags: Sequence[str] | None = None,
+) -> Sweep:
+    """Return the images and mutants of a branch.
+
+    Stems come from the original's folders, whose prefix is known; tags from the folders whose rest
+    is a known stem. A name is never split into a tag and an unknown stem, since stems may begin
+    with digits.
+
+    Args:
+        root: The experiment's folder.
+        branch: Operator, model and suite.
+        stems: Images to score; None means all, in the order of their names.
+        tags: Mutants to score; None means all that are there.
+
+    Raises:
+        DataError: The folder, the original or the mutants are not there.
+
+    Source: scoring.md, section 1.
+    """
+    folder = branch.suite_folder(root)
+    if not folder.is_dir():
+        raise DataError(f"{folder}: expected the prediction folders of {branch}, found no folder")
+    names = sorted(entry.name for entry in folder.iterdir() if entry.is_dir())
+    original = branch.prefix(original_tag(branch.operator))
+    known = [name.removeprefix(original) for name in names if name.startswith(original)]
+    if stems is None:
+        stems = known
+    if not known:
+        raise DataError(
+            f"{folder}: expected folders '{original}<image>' of the unmutated model, found none "
+            f"among {len(names)} folders"
+        )
+    if tags is None:
+        tags = _tags_of(branch, names, set(known))
+    if not tags:
+        raise DataError(
+            f"{folder}: expected folders '{branch.operator}_<tag>_<image>' of at least one mutant "
+            f"beside the original, found none"
+        )
+    return Sweep(root, branch, tuple(stems), tuple(tags))
+
+
+def _tags_of(branch: Branch, names: Sequence[str], stems: set[str]) -> list[str]:
+    shape = _TAGS.get(branch.operator, _ANY_TAG)
+    head = f"{branch.operator}_"
+    found = set()
+    for name in names:
+        rest = name.removeprefix(head)
+        tag = shape.match(rest)
+        if name.startswith(head) and tag and rest[tag.end() + 1 :] in stems:
+            found.add(tag.group())
+    return sorted(found - {original_tag(branch.operator)}, key=tag_order)
+
+
+def score_sweep(
+    sweep: Sweep, *, n_passes: int | None = None, rules: Rules = DEEPLUQ
+) -> Iterator[tuple[str, npt.NDArray[np.float64]]]:
+    """Yield each image's stem and its (M, 37) rows, one per tag of the sweep.
+
+    The original of an image is read once for all mutants.
+
+    Args:
+        sweep: What to score.
+        n_passes: T, the first passes of every folder; None means all, which must be equally many.
+        rules: Which definition each number follows.
+
+    Raises:
+        DataError: A pass is missing or a file broken; the message names the image.
+    """
+    branch, root = sweep.branch, sweep.root
+    for stem in sweep.stems:
+        try:
+            folder = branch.folder(root, original_tag(branch.operator), stem)
+            total = n_passes or count_passes(folder)
+            original = read_passes(folder, total, rules.nonfinite)
+            mutants = []
+            for tag in sweep.tags:
+                folder = branch.folder(root, tag, stem)
+                mutants.append(read_passes(folder, total, rules.nonfinite))
+                if n_passes is None and prediction_path(folder, total).exists():
+                    raise DataError(
+                        f"{folder} holds more than the {total} passes of the original; score the "
+                        f"first ones with --passes {total}"
+                    )
+            rows = score_image(original, mutants, rules)
+        except DataError as error:
+            raise DataError(f"image '{stem}': {error}") from error
+        yield stem, rows
