@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Literal
 
 import numpy as np
@@ -123,10 +122,6 @@ class SuiteScores:
             return UA_MS_COLUMNS[0], float("nan")
         best = max(known, key=lambda name: known[name])
         return best, known[best]
-
-    def mutant_rates(self) -> list[Decimal]:
-        """Return the rate of every mutant."""
-        return [Decimal(tag.split("_")[0]) for _, tag in self.mutants]
 
 
 def _resampled_means(per_image: npt.NDArray[np.float64], seed: int) -> npt.NDArray[np.float64]:

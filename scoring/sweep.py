@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from scoring.errors import DataError
 from scoring.layout import Branch, original_tag, prediction_path
+from scoring.passes import Passes
 from scoring.predictions import count_passes, read_passes
 from scoring.rows import score_image
 from scoring.rules import DEEPLUQ, Rules
@@ -115,22 +116,35 @@ def score_sweep(
     Raises:
         DataError: A pass is missing or a file broken; the message names the image.
     """
-    branch, root = sweep.branch, sweep.root
     for stem in sweep.stems:
         try:
-            folder = branch.folder(root, original_tag(branch.operator), stem)
-            total = n_passes or count_passes(folder)
-            original = read_passes(folder, total, rules.nonfinite)
-            mutants = []
-            for tag in sweep.tags:
-                folder = branch.folder(root, tag, stem)
-                mutants.append(read_passes(folder, total, rules.nonfinite))
-                if n_passes is None and prediction_path(folder, total).exists():
-                    raise DataError(
-                        f"{folder} holds more than the {total} passes of the original; score the "
-                        f"first ones with --passes {total}"
-                    )
+            original, mutants = read_image(sweep, stem, n_passes=n_passes, rules=rules)
             rows = score_image(original, mutants, rules)
         except DataError as error:
             raise DataError(f"image '{stem}': {error}") from error
         yield stem, rows
+
+
+def read_image(
+    sweep: Sweep, stem: str, *, n_passes: int | None = None, rules: Rules = DEEPLUQ
+) -> tuple[Passes, list[Passes]]:
+    """Return the passes of one image: the original's, and those of every mutant of the sweep.
+
+    Raises:
+        DataError: A pass is missing, a file is broken, or a mutant has more passes than the
+            original and `n_passes` does not say how many count.
+    """
+    branch, root = sweep.branch, sweep.root
+    folder = branch.folder(root, original_tag(branch.operator), stem)
+    total = n_passes or count_passes(folder)
+    original = read_passes(folder, total, rules.nonfinite)
+    mutants = []
+    for tag in sweep.tags:
+        folder = branch.folder(root, tag, stem)
+        mutants.append(read_passes(folder, total, rules.nonfinite))
+        if n_passes is None and prediction_path(folder, total).exists():
+            raise DataError(
+                f"{folder} holds more than the {total} passes of the original; score the first "
+                f"ones with --passes {total}"
+            )
+    return original, mutants
