@@ -1,0 +1,1 @@
+"""How it runs: detectors, class vectors, images, passes and campaigns."""
