@@ -1,1 +1,1 @@
-"""How it runs: detectors, class vectors, images, passes and campaigns."""
+"""How it runs: detectors, images, class vectors, passes, campaigns and their ledger."""
