@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
+Complexes = npt.NDArray[np.complex128]
 
 _LARGEST_WALK = 64
 """Sets with more points than this go to Qhull one by one."""
@@ -18,6 +19,11 @@ _PLAIN_RATIO = 1e-10
 matrix_rank give up at about 1e-30."""
 _PLAIN_WIDTH = 1e-9
 """Least standard deviation across, relative to the largest coordinate, likewise."""
+_TWIN_DISTANCE = 1e-11
+"""Points nearer than this, relative to the largest coordinate, but not equal, go to Qhull: at about
+1e-16 it can leave out corners of the hull."""
+_LARGEST_STILL = 1e300
+"""Sets with larger coordinates go to Qhull, which refuses them."""
 
 
 def hull_perimeter(points: Floats) -> float:
@@ -42,9 +48,10 @@ def hull_perimeter(points: Floats) -> float:
     if len(distinct) < 3:
         return 0.0
     try:
-        if np.linalg.matrix_rank(distinct - distinct.mean(axis=0)) < 2:
-            return 0.0
-        return float(ConvexHull(distinct).area)
+        # Infinities end in NaN, which matrix_rank refuses.
+        with np.errstate(invalid="ignore", over="ignore"):
+            rank = np.linalg.matrix_rank(distinct - distinct.mean(axis=0))
+        return float(ConvexHull(distinct).area) if rank == 2 else 0.0
     except (QhullError, np.linalg.LinAlgError, ValueError):
         return float("nan")
 
@@ -71,8 +78,13 @@ def hull_perimeters(points: Floats, counts: npt.NDArray[np.int64]) -> Floats:
     for k in np.flatnonzero(~is_still & ~is_plain):
         result[k] = hull_perimeter(points[starts[k] : starts[k] + counts[k]])
     walked = np.flatnonzero(is_plain & ~is_still)
-    if len(walked):
-        result[walked] = _walk(points, counts[walked], starts[walked])
+    if not len(walked):
+        return result
+    ordered = _sorted_sets(points, counts[walked], starts[walked])
+    has_twins = _has_twins(ordered)
+    result[walked[~has_twins]] = _walk(ordered[~has_twins])
+    for k in walked[has_twins]:
+        result[k] = hull_perimeter(points[starts[k] : starts[k] + counts[k]])
     return result
 
 
@@ -82,12 +94,13 @@ def _is_still(points: Floats, starts: npt.NDArray[np.int64]) -> npt.NDArray[np.b
     Such sets have rank below 2 beyond doubt: a coordinate in steps of 1/64 px, constant over the
     set, has an exact mean. They are the still objects and the boxes clipped at the image's edge.
     """
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         low = np.minimum.reduceat(points, starts, axis=0)
         high = np.maximum.reduceat(points, starts, axis=0)
         same = low == high
         exact = same & (np.round(low * 64) == low * 64) & (np.abs(low) < 2**30)
-        finite = np.isfinite(low + high).all(axis=1)
+        # Beyond this the sum of the coordinates, and with it their mean, may overflow.
+        finite = (np.maximum(np.abs(low), np.abs(high)) < _LARGEST_STILL).all(axis=1)
     return np.asarray(finite & (same.all(axis=1) | exact.any(axis=1)), dtype=np.bool_)
 
 
@@ -110,13 +123,33 @@ def _is_plain(
         )
 
 
-def _walk(points: Floats, counts: npt.NDArray[np.int64], starts: npt.NDArray[np.int64]) -> Floats:
+def _sorted_sets(
+    points: Floats, counts: npt.NDArray[np.int64], starts: npt.NDArray[np.int64]
+) -> Complexes:
+    """Return (K, most) the points of every set as x + iy, sorted by x, then y.
+
+    Sets of fewer points repeat their last one, which adds no edge.
+    """
+    place = np.minimum(np.arange(counts.max()), counts[:, None] - 1)
+    padded = points[starts[:, None] + place]
+    return np.sort(padded[..., 0] + 1j * padded[..., 1], axis=1)
+
+
+def _has_twins(ordered: Complexes) -> npt.NDArray[np.bool_]:
+    """Return True at least where two points of a set are almost, but not quite, the same.
+
+    Points that differ that little in x, with others between them or not, leave such a gap between
+    neighbours in the order; points of one x are neighbours in the order of y.
+    """
+    step = np.diff(ordered, axis=1)
+    gap = np.where(step.real > 0, step.real, np.abs(step.imag))
+    reach = np.maximum(np.abs(ordered.real), np.abs(ordered.imag)).max(axis=1)
+    return np.asarray(((gap > 0) & (gap < _TWIN_DISTANCE * reach[:, None])).any(axis=1))
+
+
+def _walk(ordered: Complexes) -> Floats:
     """Return the perimeters by a monotone chain that advances in all sets together."""
-    most = int(counts.max())
-    # Sets of fewer points repeat their last one, which adds no edge.
-    column = np.minimum(np.arange(most), counts[:, None] - 1)
-    padded = points[starts[:, None] + column]
-    ordered = np.sort(padded[..., 0] + 1j * padded[..., 1], axis=1)
+    n_sets, most = ordered.shape
     # The upper chain of a set is the lower chain of the set turned by half a circle.
     both = np.concatenate([ordered, -ordered[:, ::-1]])
     sets = np.arange(len(both))
@@ -139,5 +172,9 @@ def _walk(points: Floats, counts: npt.NDArray[np.int64], starts: npt.NDArray[np.
         size += 1
     edges = np.abs(np.diff(stack, axis=1))
     edges[np.arange(most - 1) >= size[:, None] - 1] = 0
-    halves = edges.sum(axis=1)
-    return np.asarray(halves[: len(counts)] + halves[len(counts) :], dtype=np.float64)
+    # Added one by one: the grouping of np.sum would let the width of the table, and so the other
+    # sets, decide the last bit.
+    halves = np.zeros(len(both))
+    for edge in edges.T:
+        halves += edge
+    return np.asarray(halves[:n_sets] + halves[n_sets:], dtype=np.float64)

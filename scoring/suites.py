@@ -47,7 +47,8 @@ class SuiteScores:
         suite: The suite's name.
         stems: I images.
         mutants: M pairs of operator and tag.
-        values: (I, M, 37) in the order of `COLUMNS`.
+        values: (I, M, 37) in the order of `COLUMNS`; a row of NaN where the mutant crashed on the
+            image, which is no kill and is counted.
 
     Raises:
         DataError: The shape does not fit, or a side is empty.
@@ -66,6 +67,11 @@ class SuiteScores:
                 f"suite '{self.suite}' of '{self.model}': expected at least one image and mutant "
                 f"and values of shape {expected}, got {self.values.shape}"
             )
+
+    @property
+    def n_crashed(self) -> int:
+        """Pairs of image and mutant that have no scores."""
+        return int(np.isnan(self.values[:, :, 0]).sum())
 
     def column(self, name: str) -> npt.NDArray[np.float64]:
         """Return (I, M) one column of all rows."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from scoring.errors import DataError
 from scoring.layout import Branch, original_tag, prediction_path
 from scoring.passes import Passes
 from scoring.predictions import count_passes, read_passes
-from scoring.rows import score_image
+from scoring.rows import COLUMNS, score_image
 from scoring.rules import DEEPLUQ, Rules
 from scoring.tags import tag_order
 
@@ -34,12 +34,14 @@ class Sweep:
         branch: Operator, model and suite.
         stems: Images, in the order of the rows.
         tags: Mutants without the original, mildest first.
+        crashed: Pairs of stem and tag that are known to have no passes.
     """
 
     root: Path
     branch: Branch
     stems: tuple[str, ...]
     tags: tuple[str, ...]
+    crashed: frozenset[tuple[str, str]] = frozenset()
 
 
 def find_sweep(
@@ -48,6 +50,7 @@ def find_sweep(
     *,
     stems: Sequence[str] | None = None,
     tags: Sequence[str] | None = None,
+    crashed: Collection[tuple[str, str]] = (),
 ) -> Sweep:
     """Return the images and mutants of a branch.
 
@@ -60,6 +63,8 @@ def find_sweep(
         branch: Operator, model and suite.
         stems: Images to score; None means all, in the order of their names.
         tags: Mutants to score; None means all that are there.
+        crashed: Pairs of stem and tag that are known to have no passes, because the mutant
+            crashed on the image.
 
     Raises:
         DataError: The folder, the original or the mutants are not there.
@@ -86,7 +91,7 @@ def find_sweep(
             f"{folder}: expected folders '{branch.operator}_<tag>_<image>' of at least one mutant "
             f"beside the original, found none"
         )
-    return Sweep(root, branch, tuple(stems), tuple(tags))
+    return Sweep(root, branch, tuple(stems), tuple(tags), frozenset(crashed))
 
 
 def _tags_of(branch: Branch, names: Sequence[str], stems: set[str]) -> list[str]:
@@ -104,7 +109,7 @@ def _tags_of(branch: Branch, names: Sequence[str], stems: set[str]) -> list[str]
 def score_sweep(
     sweep: Sweep, *, n_passes: int | None = None, rules: Rules = DEEPLUQ
 ) -> Iterator[tuple[str, npt.NDArray[np.float64]]]:
-    """Yield each image's stem and its (M, 37) rows, one per tag of the sweep.
+    """Yield each image's stem and its (M, 37) rows, one per tag of the sweep, NaN where it crashed.
 
     The original of an image is read once for all mutants.
 
@@ -119,7 +124,10 @@ def score_sweep(
     for stem in sweep.stems:
         try:
             original, mutants = read_image(sweep, stem, n_passes=n_passes, rules=rules)
-            rows = score_image(original, mutants, rules)
+            rows = np.full((len(sweep.tags), len(COLUMNS)), np.nan)
+            rows[[(stem, tag) not in sweep.crashed for tag in sweep.tags]] = score_image(
+                original, mutants, rules
+            )
         except DataError as error:
             raise DataError(f"image '{stem}': {error}") from error
         yield stem, rows
@@ -128,7 +136,7 @@ def score_sweep(
 def read_image(
     sweep: Sweep, stem: str, *, n_passes: int | None = None, rules: Rules = DEEPLUQ
 ) -> tuple[Passes, list[Passes]]:
-    """Return the passes of one image: the original's, and those of every mutant of the sweep.
+    """Return the passes of one image: the original's, and those of every mutant that has them.
 
     Raises:
         DataError: A pass is missing, a file is broken, or a mutant has more passes than the
@@ -140,6 +148,8 @@ def read_image(
     original = read_passes(folder, total, rules.nonfinite)
     mutants = []
     for tag in sweep.tags:
+        if (stem, tag) in sweep.crashed:
+            continue
         folder = branch.folder(root, tag, stem)
         mutants.append(read_passes(folder, total, rules.nonfinite))
         if n_passes is None and prediction_path(folder, total).exists():

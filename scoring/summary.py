@@ -1,0 +1,112 @@
+"""Summaries: one row per suite, and the sentence that says which suite is stronger."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from scoring.errors import DataError
+from scoring.rules import DEEPLUQ, Rules
+from scoring.suites import KILL_RULES, SuiteScores, kill_share_difference
+
+VERDICT_KIND = "miss_ghost"
+"""A kill counts here whether it shows as a miss or as a ghost."""
+
+
+def summarise(suites: Sequence[SuiteScores], rules: Rules = DEEPLUQ) -> pd.DataFrame:
+    """Return one row per model and suite.
+
+    A kill is a miss or a ghost. Both kill rules are given: `any` counts one changed pass,
+    `significant` asks for a p value below alpha. The objects' miss-or-ghost ratio, the
+    overlap score and the strongest of the 15 uncertainty-aware scores are means over images, then
+    over mutants.
+
+    Args:
+        suites: Rows of each model and suite.
+        rules: Holds alpha.
+    """
+    return pd.DataFrame([_summary_row(suite, rules) for suite in suites])
+
+
+def _summary_row(suite: SuiteScores, rules: Rules) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "model": suite.model,
+        "suite": suite.suite,
+        "images": len(suite.stems),
+        "mutants": len(suite.mutants),
+        "crashed": suite.n_crashed,
+    }
+    for rule in KILL_RULES:
+        share = suite.kill_share(VERDICT_KIND, rule, rules)
+        row[f"img_ms_{rule}"] = suite.image_score(VERDICT_KIND, rule, rules)
+        row[f"kill_share_{rule}"] = share.value
+        row[f"kill_share_{rule}_low"] = share.low
+        row[f"kill_share_{rule}_high"] = share.high
+        row[f"mildest_rate_{rule}"] = suite.mildest_kill(VERDICT_KIND, rule, rules)
+    name, value = suite.strongest_uncertainty()
+    row["obj_ms"] = suite.mean(f"[obj_level] kill_rate_{VERDICT_KIND}_mean")
+    row["ms_iou"] = suite.mean("[match] iou_mean")
+    row["strongest_ua_ms"] = name
+    row["strongest_ua_ms_value"] = value
+    return row
+
+
+def join_models(suites: Sequence[SuiteScores]) -> list[SuiteScores]:
+    """Return one `SuiteScores` per suite with the mutants of all models side by side.
+
+    A suite that the models ran on different images is left out.
+    """
+    joined = []
+    for name in dict.fromkeys(suite.suite for suite in suites):
+        parts = [suite for suite in suites if suite.suite == name]
+        if all(part.stems == parts[0].stems for part in parts):
+            joined.append(
+                SuiteScores(
+                    " and ".join(part.model for part in parts),
+                    name,
+                    parts[0].stems,
+                    tuple(mutant for part in parts for mutant in part.mutants),
+                    np.concatenate([part.values for part in parts], axis=1),
+                )
+            )
+    return joined
+
+
+def verdict(suites: Sequence[SuiteScores], rules: Rules = DEEPLUQ) -> str:
+    """Return one sentence that says which suite is stronger, by how much, and how sure that is.
+
+    The strongest suite is compared with the next one by the share of image x mutant pairs that
+    are significant kills, over all models.
+
+    Raises:
+        DataError: There is no suite.
+    """
+    if not suites:
+        raise DataError("expected the scores of at least one suite, got none")
+    joined = join_models(suites) or list(suites)
+    ranked = sorted(
+        joined,
+        key=lambda suite: suite.kill_share(VERDICT_KIND, "significant", rules).value,
+        reverse=True,
+    )
+    best = ranked[0]
+    share = best.kill_share(VERDICT_KIND, "significant", rules)
+    found = (
+        f"suite '{best.suite}' kills {share.value:.0%} of its image x mutant pairs significantly "
+        f"(95% interval {share.low:.0%} to {share.high:.0%})"
+    )
+    if len(ranked) == 1:
+        return f"On {best.model}, {found}."
+    second = ranked[1]
+    gap = kill_share_difference(best, second, rules=rules)
+    points = f"{100 * gap.value:.0f} points more than '{second.suite}'"
+    interval = f"(95% interval {100 * gap.low:.0f} to {100 * gap.high:.0f})"
+    if gap.low > 0:
+        return f"On {best.model}, {found}: the strongest, by {points} {interval}."
+    return (
+        f"On {best.model}, no suite is clearly the strongest: {found}, {points} {interval}, "
+        f"which includes no difference."
+    )
