@@ -104,10 +104,8 @@ class SuiteScores:
 
     def mildest_kill(self, kind: str, rule: KillRule, rules: Rules = DEEPLUQ) -> str | None:
         """Return the smallest rate at which a mutant is killed, as its tag writes it."""
-        killed = self.killed(kind, rule, rules).any(axis=0)
-        rates = [
-            tag.split("_")[0] for (_, tag), hit in zip(self.mutants, killed, strict=True) if hit
-        ]
+        killed = np.flatnonzero(self.killed(kind, rule, rules).any(axis=0))
+        rates = [self.mutants[k][1].split("_")[0] for k in killed]
         return min(rates, key=tag_order, default=None)
 
     def mean(self, name: str) -> float:
