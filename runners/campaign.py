@@ -29,7 +29,7 @@ from runners.passes import run_mutant, run_original, run_original_once
 from runners.settings import OnError, Settings, arithmetic
 from runners.unit_files import UnitFiles, is_whole
 from scoring.errors import ConfigError, DataError
-from scoring.layout import Branch
+from scoring.layout import Branch, original_tag
 from scoring.predictions import encode_prediction
 
 _CRASHES = (
@@ -125,6 +125,13 @@ class Summary:
     crashed: list[Entry] = field(default_factory=list)
     unreadable: dict[tuple[str, str], str] = field(default_factory=dict)
     seconds: float = 0.0
+    _differs: dict[tuple[str, str], bool] = field(default_factory=dict, repr=False)
+
+    def unchanged(self) -> list[str]:
+        """Return the mutants that equal the original in every pass of every image."""
+        return [
+            f"{operator} {tag}" for (operator, tag), differs in self._differs.items() if not differs
+        ]
 
     @property
     def is_clean(self) -> bool:
@@ -137,6 +144,9 @@ class Summary:
             self.crashed.append(entry)
         elif entry.status == "unreadable_image":
             self.unreadable[entry.unit.suite, entry.unit.image] = entry.message
+        elif entry.unit.tag != original_tag(entry.unit.operator):
+            mutant = (entry.unit.operator, entry.unit.tag)
+            self._differs[mutant] = self._differs.get(mutant, False) or not entry.equals_original
         self.n_run += is_new
         self.n_skipped += not is_new
 
@@ -377,7 +387,7 @@ def _run_unit(subject: _Subject, mutant: Mutant, folder: Path) -> Entry:
         if not is_skipping:
             raise
         files.clear()
-        return Entry(unit, "unreadable_image", configuration, message=str(error))
+        return Entry(unit, "unreadable_image", configuration, ref.stem, message=str(error))
     try:
         original = subject.original()
         contents = original if mutant.is_original else subject.mutated(mutant)
@@ -389,11 +399,12 @@ def _run_unit(subject: _Subject, mutant: Mutant, folder: Path) -> Entry:
                 f"{message}; with --on-error skip this is recorded and the run goes on"
             ) from error
         files.clear()
-        return Entry(unit, "runtime_error", configuration, message=message)
+        return Entry(unit, "runtime_error", configuration, ref.stem, message=message)
     return Entry(
         unit,
         "done",
         configuration,
+        ref.stem,
         sha256=files.write(contents),
         equals_original=not mutant.is_original and contents == original,
     )

@@ -41,6 +41,7 @@ class Entry:
         unit: Which one.
         status: Done; or why there are no passes: the mutant crashed, the image cannot be read.
         configuration: Hash of everything that decides the unit's result.
+        stem: Name under which the image's results are written.
         sha256: Of each of the T files.
         equals_original: Whether every pass found what the original found.
         seconds: Time it took.
@@ -51,6 +52,7 @@ class Entry:
     unit: Unit
     status: Status
     configuration: str
+    stem: str
     sha256: tuple[str, ...] = ()
     equals_original: bool = False
     seconds: float = 0.0

@@ -1,0 +1,189 @@
+"""The command line: `uamt demo`, `doctor`, `run`, `score`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from scoring.errors import UamtError
+from uamt import commands
+from uamt.options import OPTIONS, Option, parse_flag
+
+INTERRUPTED = 130
+
+_DESCRIPTION = (
+    "Uncertainty-aware mutation testing for object detectors: would your image suites notice a "
+    "worse detector, and which images carry that power?"
+)
+
+_EXIT_CODES = (
+    "exit codes: 0 done; 1 a check failed; 2 wrong usage or configuration; 3 data missing or "
+    "broken; 4 done, but with skipped images or crashed mutants; 130 interrupted"
+)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands."""
+    parser = argparse.ArgumentParser(
+        prog="uamt", description=_DESCRIPTION, epilog=_EXIT_CODES, allow_abbrev=False
+    )
+    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    demo = _command(
+        subparsers,
+        "demo",
+        commands.demo,
+        "the whole job on the built-in detectors and images, ending in a page",
+        "uamt demo",
+    )
+    demo.add_argument("--out", default="uamt_demo", help="folder of everything it makes")
+    demo.add_argument(
+        "--workers", type=int, help="worker processes; default: one per core, up to 4"
+    )
+
+    doctor = _command(
+        subparsers,
+        "doctor",
+        commands.doctor,
+        "prove on a detector that mutation works and leaves nothing behind",
+        "uamt doctor fasterrcnn_resnet50_fpn --weights DEFAULT --images photos/",
+    )
+    doctor.add_argument("model", metavar="MODEL", help=_help_of("model.name"))
+    for key in (
+        "model.weights",
+        "model.args",
+        "model.one_hot",
+        "model.device",
+        "images",
+        "sites",
+        "seed",
+        "score_threshold",
+    ):
+        _add_option(doctor, _option(key))
+
+    run = _command(
+        subparsers,
+        "run",
+        commands.run,
+        "T passes of every mutant over every image, as prediction files; resumes",
+        "uamt run --model fasterrcnn_resnet50_fpn --weights DEFAULT --images photos/ "
+        "--out experiment",
+    )
+    run.add_argument(
+        "experiment", nargs="?", metavar="experiment.toml", help="options by key; flags win"
+    )
+    for option in OPTIONS:
+        _add_option(run, option)
+
+    score = _command(
+        subparsers,
+        "score",
+        commands.score,
+        "one CSV per mutant, and a table of suites",
+        "uamt score experiment/",
+    )
+    score.add_argument("root", metavar="ROOT", help="folder of the experiment")
+    score.add_argument("--out", help="folder of the CSVs; default: ROOT/scores")
+    score.add_argument("--case-study", help="folder below it; default: ROOT's name")
+    score.add_argument("--passes", type=int, help="score the first N passes; default: all")
+    score.add_argument(
+        "--binomial-n", type=int, help="trials of the binomial test; default: the passes"
+    )
+    score.add_argument(
+        "--keep-nonfinite",
+        action="store_true",
+        help="compare NaN and infinity as the reference does, instead of refusing them",
+    )
+    return parser
+
+
+def _command(
+    subparsers: Any, name: str, run: Callable[[argparse.Namespace], int], about: str, example: str
+) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        name,
+        help=about,
+        description=f"{about[0].upper()}{about[1:]}.",
+        epilog=f"example: {example}",
+        allow_abbrev=False,
+    )
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _option(key: str) -> Option:
+    return next(option for option in OPTIONS if option.key == key)
+
+
+def _help_of(key: str) -> str:
+    return _option(key).help
+
+
+def _add_option(parser: argparse.ArgumentParser, option: Option) -> None:
+    default = "" if option.default in (None, False) else f"; default: {option.default}"
+    arguments: dict[str, Any] = {
+        "dest": option.key,
+        "default": argparse.SUPPRESS,
+        "help": option.help.replace("%", "%%") + default,
+    }
+    if option.shape == "yes":
+        parser.add_argument(option.flag, action="store_true", **arguments)
+    else:
+        metavar = {"table": "NAME=VALUE", "whole": "N", "number": "X"}.get(
+            option.shape, option.shape.upper()
+        )
+        parser.add_argument(
+            option.flag, action="append", metavar=metavar.replace("|", "/"), **arguments
+        )
+
+
+def given_options(arguments: argparse.Namespace) -> Mapping[str, Any]:
+    """Return the options that flags gave, by dotted key.
+
+    Raises:
+        ConfigError: A flag's text does not fit.
+    """
+    given = vars(arguments)
+    return {
+        option.key: parse_flag(option, given[option.key])
+        for option in OPTIONS
+        if option.key in given
+    }
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code."""
+    arguments = build_parser().parse_args(argv)
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        return int(arguments.run(arguments))
+    except UamtError as error:
+        print(f"uamt: error: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print(
+            "uamt: interrupted; what is finished is kept, and the same command goes on from there",
+            file=sys.stderr,
+        )
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output went away, as `head` does.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        place = f" '{Path(error.filename)}'" if error.filename else ""
+        print(f"uamt: error: {error.strerror or error}{place}", file=sys.stderr)
+        return 3
+
+
+def _interrupt(number: int, frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    sys.exit(main())

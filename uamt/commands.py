@@ -1,0 +1,167 @@
+"""The commands: each takes the parsed arguments, prints its results, and returns an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scoring.errors import ConfigError
+from uamt.presentation import LEGEND, count_of, table_text
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from runners.campaign import Summary
+
+DONE, FAILED, MISSING, INCOMPLETE = 0, 1, 3, 4
+
+
+def demo(arguments: argparse.Namespace) -> int:
+    """Run the demo and print its table, its verdict, and where everything lies."""
+    from uamt.demo import run_demo
+
+    result = run_demo(Path(arguments.out), arguments.workers)
+    print(table_text(result.summary))
+    print(f"\n{LEGEND}\n\n{result.verdict}\n")
+    print(f"{count_of(len(result.tables), 'mutant table')}: {result.tables[0].parents[3]}")
+    print(f"Summary: {result.summary_path}")
+    print(f"Done in {result.seconds:.0f} s. Next: uamt run --help, for a detector of your own.")
+    print(f"Report: {result.page.resolve()}")
+    return DONE
+
+
+def doctor(arguments: argparse.Namespace) -> int:
+    """Print every check of a detector; 1 if one fails, 3 if the images prove nothing."""
+    from uamt.cli import given_options
+    from uamt.configuration import load
+    from uamt.doctor import examine
+    from uamt.options import OPTIONS
+
+    values: dict[str, Any] = {option.key: option.default for option in OPTIONS}
+    values |= {"model.name": arguments.model, **given_options(arguments)}
+    images = _doctor_images(values["images"])
+    sites = values["sites"]
+    checks = examine(
+        load(values),
+        images,
+        sites[0] if isinstance(sites, tuple) and len(sites) == 1 else sites,
+        values["score_threshold"],
+    )
+    for check in checks:
+        print(f"{check.outcome:<12}  {check.claim}: {check.detail}")
+    outcomes = [check.outcome for check in checks]
+    if "FAILED" in outcomes:
+        print(f"{arguments.model}: {outcomes.count('FAILED')} of {len(checks)} checks failed.")
+        return FAILED
+    if "inconclusive" in outcomes:
+        print(
+            f"{arguments.model}: inconclusive; nothing failed, but "
+            f"{outcomes.count('inconclusive')} of {len(checks)} checks need other images, another "
+            f"threshold or model."
+        )
+        return MISSING
+    print(
+        f"{arguments.model}: all {len(checks)} checks hold. Next: uamt run --model "
+        f"{arguments.model}"
+    )
+    return DONE
+
+
+_DOCTOR_IMAGES = 4
+
+
+def _doctor_images(folder: str | None) -> dict[str, Tensor]:
+    from runners.builtin import suites as builtin_suites
+    from runners.images import list_images, read_image
+
+    root = Path(folder) if folder else builtin_suites()["plain"]
+    references = list_images(root, "images", "path")[:_DOCTOR_IMAGES]
+    return {reference.relative_path: read_image(reference.path) for reference in references}
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run an experiment; resumes."""
+    from uamt.cli import given_options
+    from uamt.configuration import campaign, load, resolve, save
+
+    file = Path(arguments.experiment) if arguments.experiment else None
+    values = resolve(file, given_options(arguments))
+    if values["workers"] < 1:
+        raise ConfigError(f"--workers: expected 1 or more, got {values['workers']}")
+
+    from runners.campaign import prepare
+    from uamt.experiments import run_prepared
+    from uamt.progress import unit_progress
+
+    built, notes = campaign(values, load(values))
+    for note in notes:
+        print(f"note: {note}", file=sys.stderr)
+    prepared = prepare(built, redo_changed=values["redo_changed"])
+    save(values, built)
+    with unit_progress(built, built.detector.name) as on_unit:
+        summary = run_prepared(prepared, values["workers"], on_unit)
+    return _print_run(summary, Path(values["out"]), values["passes"])
+
+
+def _print_run(summary: Summary, root: Path, passes: int) -> int:
+    for (suite, image), message in summary.unreadable.items():
+        print(f"skipped image '{suite}/{image}': {message}", file=sys.stderr)
+    for entry in summary.crashed[:10]:
+        unit = entry.unit
+        print(
+            f"crashed: {unit.operator} {unit.tag} on '{unit.suite}/{unit.image}': {entry.message}",
+            file=sys.stderr,
+        )
+    if len(summary.crashed) > 10:
+        print(f"and {len(summary.crashed) - 10} more, listed in the ledger", file=sys.stderr)
+    for mutant in summary.unchanged():
+        print(
+            f"note: {mutant} equals the original in every pass of every image and cannot be "
+            f"killed; if the original finds nothing there, lower --score-threshold",
+            file=sys.stderr,
+        )
+    print(
+        f"{count_of(summary.n_run, 'unit')} (image x mutant, {passes} passes each) run in "
+        f"{summary.seconds:.0f} s, {summary.n_skipped:,} done before, "
+        f"{count_of(len(summary.crashed), 'crash').replace('crashs', 'crashes')}, "
+        f"{count_of(len(summary.unreadable), 'unreadable image')}."
+    )
+    print(f"Predictions: {root.resolve()}")
+    print(f"Next: uamt score {root}")
+    return DONE if summary.is_clean else INCOMPLETE
+
+
+def score(arguments: argparse.Namespace) -> int:
+    """Score an experiment and print the table of suites."""
+    from scoring.files import write_atomic
+    from scoring.rules import DEEPLUQ
+    from scoring.summary import summarise, verdict
+    from uamt.progress import image_progress
+    from uamt.scores import find_sweeps, score_root
+
+    if arguments.passes is not None and arguments.passes < 1:
+        raise ConfigError(f"--passes: expected 1 or more, got {arguments.passes}")
+    rules = DEEPLUQ.with_(
+        binomial_n=arguments.binomial_n,
+        nonfinite="keep" if arguments.keep_nonfinite else "refuse",
+    )
+    root = Path(arguments.root)
+    out = Path(arguments.out) if arguments.out else root / "scores"
+    total = sum(len(sweep.stems) for sweep in find_sweeps(root))
+    with image_progress(total, "scoring") as on_image:
+        scored, tables = score_root(
+            root,
+            out,
+            case_study=arguments.case_study,
+            passes=arguments.passes,
+            rules=rules,
+            on_image=on_image,
+        )
+    summary = summarise(scored, rules)
+    write_atomic(out / "summary.csv", summary.to_csv(index=False, lineterminator="\n").encode())
+    print(table_text(summary))
+    print(f"\n{LEGEND}\n\n{verdict(scored, rules)}\n")
+    print(f"{count_of(len(tables), 'mutant table')} and summary.csv: {out.resolve()}")
+    return INCOMPLETE if summary["crashed"].any() else DONE

@@ -1,0 +1,138 @@
+"""The configuration of a run: options from a file and from flags, resolved and saved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scoring.errors import ConfigError
+from scoring.files import write_atomic
+from uamt.options import BY_KEY, OPTIONS, read_experiment_file
+
+if TYPE_CHECKING:
+    from mutators import Operator
+    from runners.campaign import Campaign
+    from runners.detectors import Detector
+
+
+def resolve(file: Path | None, flags: Mapping[str, Any]) -> dict[str, Any]:
+    """Return every option's value: a flag wins over the file, the file over the default.
+
+    Args:
+        file: An `experiment.toml`, or None.
+        flags: Values by dotted key, those that were given.
+
+    Raises:
+        ConfigError: A key or value is wrong, or model or images are not named.
+        DataError: The file is missing.
+    """
+    from_file = read_experiment_file(file) if file else {}
+    values = {option.key: option.default for option in OPTIONS} | from_file | dict(flags)
+    if not values["model.name"]:
+        raise ConfigError("expected a model: --model NAME, or name in [model] of the file")
+    has_named_suites = isinstance(values["suites"], Mapping)
+    if has_named_suites == bool(values["images"]):
+        raise ConfigError(
+            "expected images: either --images FOLDER, or --suites NAME=FOLDER for each suite"
+        )
+    return values
+
+
+def load(values: Mapping[str, Any]) -> Detector:
+    """Return the detector of a resolved configuration."""
+    from runners.detectors import load_detector
+
+    args = values["model.args"] or {}
+    texts = [f"{k}={v}" for k, v in args.items() if isinstance(v, str)]
+    given = {k: v for k, v in args.items() if not isinstance(v, str)}
+    from runners.architectures import parse_model_args
+
+    return load_detector(
+        values["model.name"],
+        values["model.weights"],
+        model_args={**parse_model_args(texts), **given},
+        device=values["model.device"],
+        name=values["model.folder"],
+        one_hot=values["model.one_hot"],
+        seed=values["seed"],
+    )
+
+
+def campaign(values: Mapping[str, Any], detector: Detector) -> tuple[Campaign, list[str]]:
+    """Return the campaign of a resolved configuration, and notes on what it leaves out."""
+    from runners.campaign import Campaign
+    from runners.images import list_suites
+    from runners.settings import Settings
+
+    named = isinstance(values["suites"], Mapping)
+    operators, notes = _operators(values, detector)
+    built = Campaign(
+        detector=detector,
+        suites=list_suites(
+            values["suites"] if named else values["images"],
+            names=values["names"],
+            suites="one" if named else values["suites"],
+        ),
+        operators=operators,
+        settings=Settings(
+            **{name: values[name] for name in ("passes", "seed", "score_threshold", "classes")},
+            chunk=values["chunk"],
+            threads=values["threads"],
+        ),
+        root=Path(values["out"]),
+        on_error=values["on_error"],
+    )
+    return built, notes
+
+
+def _operators(values: Mapping[str, Any], detector: Detector) -> tuple[list[Operator], list[str]]:
+    from mutators import get_operator
+    from uamt.experiments import fitting
+
+    wanted = values["operators"]
+    sites = values["sites"]
+    sites = sites if isinstance(sites, str) else sites[0] if len(sites) == 1 else sites
+    built = []
+    for name in wanted or ("mc_dropout", "mc_dropblock"):
+        prefix = f"operators.{name}."
+        options = {
+            key.removeprefix(prefix): values[key]
+            for key in BY_KEY
+            if key.startswith(prefix) and values[key] is not None
+        }
+        built.append(get_operator(name)(sites=sites, **options))  # type: ignore[call-arg]
+    return (built, []) if wanted else fitting(detector, built)
+
+
+def save(values: Mapping[str, Any], campaign: Campaign) -> Path:
+    """Write the resolved configuration beside the results and return its path.
+
+    `uamt run` with this file alone, from the same folder, runs the same experiment.
+    """
+    import tomli_w
+
+    tree: dict[str, Any] = {}
+    for key, value in values.items():
+        if value is None or key.split(".")[0] in ("operators", "redo_changed"):
+            continue
+        *above, last = key.split(".")
+        place = tree
+        for name in above:
+            place = place.setdefault(name, {})
+        place[last] = list(value) if isinstance(value, tuple) else value
+    tree["operators"] = {operator.name: _numbers_of(operator) for operator in campaign.operators}
+    path = campaign.root / f"experiment_{campaign.detector.name}.toml"
+    write_atomic(path, tomli_w.dumps(tree).encode())
+    return path
+
+
+def _numbers_of(operator: Operator) -> dict[str, Any]:
+    """Return the options of an operator as an experiment file writes them."""
+    prefix = f"operators.{operator.name}."
+    numbers = {}
+    for name in (key.removeprefix(prefix) for key in BY_KEY if key.startswith(prefix)):
+        value = getattr(operator, name)
+        is_rates = name == "rates"
+        numbers[name] = [float(rate) for rate in value] if is_rates else value
+    return {k: list(v) if isinstance(v, tuple) else v for k, v in numbers.items()}

@@ -1,0 +1,98 @@
+"""Running an experiment: from a detector and images to prediction files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from mutators import Operator
+    from runners.campaign import Prepared, Summary
+    from runners.detectors import Detector
+    from runners.ledger import Entry
+
+OnUnit = Callable[["Entry", bool], None]
+
+
+def run(
+    detector: Detector,
+    images: str | Path | Mapping[str, str | Path],
+    operators: Sequence[Operator] | None = None,
+    *,
+    out: str | Path,
+    names: Literal["stem", "path"] = "stem",
+    suites: Literal["one", "folders"] = "one",
+    workers: int = 1,
+    on_error: Literal["skip", "stop"] = "skip",
+    redo_changed: bool = False,
+    **settings: Any,
+) -> Summary:
+    """Run every mutant on every image, T passes each, and write a prediction file per pass.
+
+    Runs resume: what is done under the same configuration is not run again.
+
+    Args:
+        detector: As `load_detector` returns it.
+        images: A folder, or suite names with a folder each.
+        operators: Sweeps; None means MC-Dropout and MC-DropBlock with the study's rates and
+            blocks, DropBlock only where the sites are maps.
+        out: The experiment's folder.
+        names: Results are named by the file's stem, or by its path below the suite's folder.
+        suites: The folder is one suite, or each folder in it is one.
+        workers: Processes; with more than one, a script needs the usual
+            `if __name__ == "__main__"`.
+        on_error: Record an unreadable image or a crash and go on, or stop.
+        redo_changed: Run again what a changed configuration touches, instead of refusing it.
+        **settings: Fields of `runners.settings.Settings`: passes, seed, score_threshold, classes,
+            chunk, threads.
+
+    Returns:
+        What was run, skipped, unreadable and crashed.
+
+    Raises:
+        ConfigError: The images, sweeps or settings cannot be run as asked.
+        DataError: Images are missing, or results cannot be computed.
+    """
+    from mutators import MCDropBlock, MCDropout
+    from runners.campaign import Campaign, prepare
+    from runners.images import list_suites
+    from runners.settings import Settings
+
+    if operators is None:
+        operators, _ = fitting(detector, [MCDropout(), MCDropBlock()])
+    campaign = Campaign(
+        detector=detector,
+        suites=list_suites(images, names=names, suites=suites),
+        operators=operators,
+        settings=Settings(**settings),
+        root=Path(out),
+        on_error=on_error,
+    )
+    return run_prepared(prepare(campaign, redo_changed=redo_changed), workers)
+
+
+def fitting(detector: Detector, operators: Sequence[Operator]) -> tuple[list[Operator], list[str]]:
+    """Return the sweeps that a detector can run, and a note on each that was left out.
+
+    DropBlock needs maps, which fully connected sites are not.
+    """
+    from runners.campaign import applicable_operators
+
+    runs, cannot = applicable_operators(detector, operators)
+    notes = [
+        f"{operator.name} is left out: the sites {getattr(operator, 'sites', '')!r} of "
+        f"{detector.name} are fully connected"
+        for operator in cannot
+    ]
+    return runs, notes
+
+
+def run_prepared(prepared: Prepared, workers: int = 1, on_unit: OnUnit | None = None) -> Summary:
+    """Run a prepared campaign, in this process or in a pool."""
+    from runners.campaign import run_serially
+    from runners.pool import run_in_pool
+
+    if workers == 1:
+        return run_serially(prepared, on_unit)
+    return run_in_pool(prepared, workers, on_unit)

@@ -1,0 +1,218 @@
+"""Options of an experiment: one table for the TOML file, the flags and the documentation."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from scoring.errors import ConfigError, DataError
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One setting of an experiment.
+
+    Args:
+        key: Dotted key of the TOML file.
+        flag: Flag of the command line.
+        shape: What a value is: `text`, `whole`, `number`, `yes`, `texts`, `wholes`, `numbers`,
+            `table` (of text or numbers by name), or a choice as `a|b`.
+        help: What it does, for `--help` and the documentation.
+        default: What holds without it.
+    """
+
+    key: str
+    flag: str
+    shape: str
+    help: str
+    default: Any = None
+
+
+OPTIONS = (
+    Option("out", "--out", "text", "folder of the experiment", "experiment"),
+    Option(
+        "model.name",
+        "--model",
+        "text",
+        "a detection builder of torchvision, a built-in detector, or package.module:function",
+    ),
+    Option(
+        "model.weights",
+        "--weights",
+        "text",
+        "member of the weights enum (DEFAULT, COCO_V1) or a state_dict file; none: random weights",
+    ),
+    Option("model.folder", "--name", "text", "the model's folder name; none: the builder's name"),
+    Option("model.args", "--model-arg", "table", "K=V for the builder, such as num_classes=3"),
+    Option("model.one_hot", "--one-hot", "yes", "make up class vectors the model lacks", False),
+    Option("model.device", "--device", "text", "cpu, cuda or cuda:N", "cpu"),
+    Option("images", "--images", "text", "folder of the images"),
+    Option(
+        "suites",
+        "--suites",
+        "table",
+        "NAME=FOLDER per suite; or 'folders': each folder in the images' folder is one",
+        "one",
+    ),
+    Option("names", "--names", "stem|path", "what results are named by", "stem"),
+    Option("operators", "--operators", "texts", "operators to run; none: all that the sites allow"),
+    Option("operators.mc_dropout.rates", "--dropout-rates", "numbers", "MC-Dropout rates"),
+    Option("operators.mc_dropblock.rates", "--dropblock-rates", "numbers", "DropBlock rates"),
+    Option("operators.mc_dropblock.blocks", "--blocks", "wholes", "DropBlock sizes, odd"),
+    Option(
+        "operators.mc_dropblock.exact_rate",
+        "--exact-rate",
+        "yes",
+        "choose DropBlock's density so that the expected share dropped is the rate",
+        False,
+    ),
+    Option(
+        "sites",
+        "--sites",
+        "texts",
+        "preset (uamters, head, last, ...) or module patterns",
+        "uamters",
+    ),
+    Option("passes", "--passes", "whole", "T, passes per image and mutant", 10),
+    Option("seed", "--seed", "whole", "seed of all masks", 0),
+    Option(
+        "score_threshold", "--score-threshold", "number", "least score of a detection, 0 to 1", 0.5
+    ),
+    Option("classes", "--classes", "wholes", "label ids to keep; none: all"),
+    Option("chunk", "--chunk", "whole", "passes in one batch; none: all T"),
+    Option("threads", "--threads", "whole", "CPU threads per worker", 1),
+    Option("workers", "--workers", "whole", "worker processes", 1),
+    Option("on_error", "--on-error", "skip|stop", "what a bad image or a crash does", "skip"),
+    Option(
+        "redo_changed",
+        "--redo-changed",
+        "yes",
+        "run again what a changed setting, model or image touches, instead of refusing it",
+        False,
+    ),
+)
+"""Every option of `uamt run`."""
+
+BY_KEY: Mapping[str, Option] = {option.key: option for option in OPTIONS}
+
+
+def read_experiment_file(path: Path) -> dict[str, Any]:
+    """Return the options of an `experiment.toml`, by dotted key; relative paths stay as written.
+
+    Raises:
+        DataError: There is no such file.
+        ConfigError: It is no TOML, a key is unknown, or a value has the wrong shape.
+    """
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise DataError(f"{path}: expected an experiment file, found none") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: no valid TOML ({error})") from error
+    values = {}
+    for key, value in _flatten(content, ""):
+        if key not in BY_KEY:
+            raise unknown_key(str(path), key)
+        values[key] = check_value(BY_KEY[key], value, f"{path}: {key}")
+    if isinstance(content.get("operators"), dict):
+        # Tables name the operators to run; one without keys asks for its defaults.
+        for name in content["operators"]:
+            if not any(key.startswith(f"operators.{name}.") for key in BY_KEY):
+                raise unknown_key(str(path), f"operators.{name}")
+        values["operators"] = tuple(content["operators"])
+    return values
+
+
+def unknown_key(where: str, key: str) -> ConfigError:
+    """Return the error of a key that no option has, with the nearest ones."""
+    near = difflib.get_close_matches(key, BY_KEY, n=3, cutoff=0.0)
+    return ConfigError(f"{where}: unknown key '{key}'; the nearest are {', '.join(near)}")
+
+
+def _flatten(table: Mapping[str, Any], above: str) -> Iterator[tuple[str, Any]]:
+    for name, value in table.items():
+        key = f"{above}{name}"
+        is_table = isinstance(value, dict) and not (key in BY_KEY and BY_KEY[key].shape == "table")
+        if is_table:
+            yield from _flatten(value, f"{key}.")
+        else:
+            yield key, value
+
+
+_SHAPES: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
+    "text": ("text", lambda v: isinstance(v, str)),
+    "whole": ("a whole number", lambda v: isinstance(v, int) and not isinstance(v, bool)),
+    "number": ("a number", lambda v: isinstance(v, int | float) and not isinstance(v, bool)),
+    "yes": ("true or false", lambda v: isinstance(v, bool)),
+}
+
+
+def check_value(option: Option, value: Any, where: str) -> Any:
+    """Return the value of an option in its one form: a list is a tuple, one text a list of one.
+
+    Raises:
+        ConfigError: It has another shape; the message says what was expected.
+    """
+    shape = option.shape
+    if shape in _SHAPES:
+        expected, fits = _SHAPES[shape]
+        if not fits(value):
+            raise ConfigError(f"{where}: expected {expected}, got {value!r}")
+        return value
+    if "|" in shape:
+        if value not in shape.split("|"):
+            raise ConfigError(f"{where}: expected {' or '.join(shape.split('|'))}, got {value!r}")
+        return value
+    if shape == "table":
+        if isinstance(value, dict) or (option.key == "suites" and value in ("one", "folders")):
+            return value
+        raise ConfigError(f"{where}: expected a table of names and values, got {value!r}")
+    expected, fits = _SHAPES[shape.removesuffix("s")]
+    items = [value] if not isinstance(value, list | tuple) else list(value)
+    if not items or not all(fits(item) for item in items):
+        raise ConfigError(f"{where}: expected a list, each {expected}, got {value!r}")
+    return tuple(items)
+
+
+def parse_flag(option: Option, texts: Sequence[str] | bool) -> Any:
+    """Return the value of a flag, which may be given several times and hold commas.
+
+    Raises:
+        ConfigError: The text does not fit the option's shape.
+    """
+    if isinstance(texts, bool):
+        return texts
+    if option.shape == "table":
+        return _parse_table(option, texts)
+    shape = option.shape.removesuffix("s")
+    if option.shape in _SHAPES or "|" in option.shape:
+        return check_value(option, _parse_one(option.flag, shape, texts[-1]), option.flag)
+    parts = [part.strip() for text in texts for part in text.split(",") if part.strip()]
+    return check_value(
+        option, [_parse_one(option.flag, shape, part) for part in parts], option.flag
+    )
+
+
+def _parse_one(flag: str, shape: str, text: str) -> Any:
+    convert = {"whole": int, "number": float}.get(shape, str)
+    try:
+        return convert(text)
+    except ValueError:
+        expected = _SHAPES[shape][0]
+        raise ConfigError(f"{flag}: expected {expected}, got {text!r}") from None
+
+
+def _parse_table(option: Option, texts: Sequence[str]) -> Any:
+    if option.key == "suites" and len(texts) == 1 and texts[0] in ("one", "folders"):
+        return texts[0]
+    table = {}
+    for text in texts:
+        name, separator, value = text.partition("=")
+        if not separator or not name:
+            raise ConfigError(f"{option.flag}: expected NAME=VALUE, got {text!r}")
+        table[name] = value
+    return table

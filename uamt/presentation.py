@@ -1,0 +1,77 @@
+"""How summaries are shown to a person."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+
+def summary_columns(row: Mapping[Any, Any]) -> dict[str, str]:
+    """Return what the table shows of one row of `scoring.summary.summarise`, as text.
+
+    A number that could not be computed is shown as a dash.
+    """
+    return {
+        "model": row["model"],
+        "suite": row["suite"],
+        "images": str(row["images"]),
+        "mutants": str(row["mutants"]),
+        "Img-MS any": _number(row["img_ms_any"]),
+        "Img-MS sig.": _number(row["img_ms_significant"]),
+        "kill share any": _interval(row, "kill_share_any"),
+        "kill share sig.": _interval(row, "kill_share_significant"),
+        "mildest any": _text(row["mildest_rate_any"]),
+        "mildest sig.": _text(row["mildest_rate_significant"]),
+        "Obj-MS": _number(row["obj_ms"]),
+        "MS_iou": _number(row["ms_iou"]),
+        "strongest UA-MS": f"{row['strongest_ua_ms']} {_number(row['strongest_ua_ms_value'])}",
+    }
+
+
+def summary_table(summary: pd.DataFrame) -> pd.DataFrame:
+    """Return the summary as the text that the console and the page show."""
+    return pd.DataFrame([summary_columns(row) for row in summary.to_dict("records")])
+
+
+def table_text(summary: pd.DataFrame) -> str:
+    """Return the summary as an aligned table."""
+    shown = summary_table(summary)
+    crashed = int(summary["crashed"].sum())
+    text = shown.to_string(index=False)
+    if crashed:
+        text += f"\n{crashed} image x mutant pairs have no scores: the mutant crashed there."
+    return text
+
+
+LEGEND = (
+    "Img-MS: share of mutants that at least one image kills. Kill share: share of image x mutant "
+    "pairs that are kills (a miss or a ghost), with its 95% bootstrap interval over images. "
+    "any: one changed pass is a kill; sig.: the binomial test says so (p < .05). "
+    "Mildest: the smallest rate that kills. Obj-MS: share of objects missed or ghosted. "
+    "MS_iou: loss of overlap. Strongest UA-MS: the largest of the 15 uncertainty-aware scores."
+)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else "none"
+
+
+def _number(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.3f}"
+
+
+def _interval(row: Mapping[Any, Any], name: str) -> str:
+    return f"{row[name]:.2f} [{row[f'{name}_low']:.2f}, {row[f'{name}_high']:.2f}]"
+
+
+def count_of(number: int, noun: str) -> str:
+    """Return a number with its noun in the right form.
+
+    Example:
+        >>> count_of(1, "image"), count_of(1200, "unit")
+        ('1 image', '1,200 units')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

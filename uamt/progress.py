@@ -1,0 +1,38 @@
+"""Progress: a bar on stderr, and nothing where stderr is no terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from tqdm import tqdm
+
+if TYPE_CHECKING:
+    from runners.campaign import Campaign
+    from runners.ledger import Entry
+    from scoring.sweep import Sweep
+
+
+@contextmanager
+def unit_progress(campaign: Campaign, name: str) -> Iterator[Callable[[Entry, bool], None]]:
+    """Return a context that counts the units of a campaign."""
+    total = len(campaign.images) * len(campaign.mutants())
+    with _bar(total, name, "unit") as bar:
+        yield lambda entry, is_new: _step(bar)
+
+
+@contextmanager
+def image_progress(total: int, name: str) -> Iterator[Callable[[Sweep, str], None]]:
+    """Return a context that counts scored images."""
+    with _bar(total, name, "image") as bar:
+        yield lambda sweep, stem: _step(bar)
+
+
+def _step(bar: tqdm[Any]) -> None:
+    bar.update()
+
+
+def _bar(total: int, name: str, unit: str) -> tqdm[Any]:
+    return tqdm(total=total, desc=name, unit=unit, file=sys.stderr, disable=not sys.stderr.isatty())
