@@ -88,7 +88,8 @@ def mean_rows(rows: Floats, counts: Counts | None = None) -> Floats:
     counts = _counts(rows, counts)
     if not len(counts):
         return np.empty((0, rows.shape[1]))
-    return np.add.reduceat(rows, _starts(counts), axis=0) / counts[:, None]
+    with np.errstate(invalid="ignore"):
+        return np.add.reduceat(rows, _starts(counts), axis=0) / counts[:, None]
 
 
 def variation_ratio(rows: Floats, counts: Counts | None = None) -> Floats:
