@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -19,9 +20,10 @@ from mutators.keys import RowKeys
 from mutators.masks import (
     Masked,
     apply_mask,
-    check_maskable,
+    count_rows,
     drop_mask,
     drop_rate,
+    mask_rows,
     word_threshold,
 )
 from mutators.mutation import Mutant, Mutation, Operator, check_distinct, sweep_rates
@@ -58,41 +60,8 @@ def mc_dropblock(
     Source:
         Ghiasi, Lin and Le 2018, https://arxiv.org/abs/1810.12890, algorithm 1; docs/masks.md.
     """
-    exact, side = drop_rate(rate), odd_block(block)
-    return (
-        _mask_squares(x, exact, side, rows, exact_rate=exact_rate).output
-        if exact and x.numel()
-        else x
-    )
-
-
-def _mask_squares(
-    x: Tensor, rate: Decimal, block: int, rows: RowKeys, *, exact_rate: bool
-) -> Masked:
-    check_maskable(x, rows)
-    if x.dim() != 4:
-        raise ConfigError(
-            f"DropBlock needs maps of four dimensions, got shape {tuple(x.shape)}; "
-            "use mc_dropout there"
-        )
-    channels, height, width = x.shape[1:]
-    side = effective_block(block, height, width)
-    density = exact_density if exact_rate else block_density
-    threshold = word_threshold(density(rate, side, height, width))
-    lattice = (channels, height - side + 1, width - side + 1)
-    starts = drop_mask(rows, lattice[0] * lattice[1] * lattice[2], threshold, x.device)
-    dropped = _grow(starts.view(len(x), *lattice), side)
-    count = dropped.sum(dim=(1, 2, 3))
-    total = channels * height * width
-    kept = total - count
-    # A sample that kept nothing has scale 1: its zeros stay zeros.
-    scale = torch.where(kept > 0, total / kept.to(torch.float64), 1.0).to(torch.float32)
-    return Masked(
-        output=apply_mask(x, dropped, scale.view(-1, 1, 1, 1)),
-        dropped=count.sum(),
-        empty=(kept == 0).sum(),
-        block=side,
-    )
+    mutation = DropBlockMutation(drop_rate(rate), odd_block(block), exact_rate=exact_rate)
+    return x if mutation.is_identity or not x.numel() else mutation.perturb(x, rows).output
 
 
 def _grow(starts: Tensor, side: int) -> Tensor:
@@ -168,7 +137,34 @@ class DropBlockMutation(Mutation):
 
     def perturb(self, x: Tensor, rows: RowKeys) -> Masked:
         """Return x under this mutation's mask."""
-        return _mask_squares(x, self.rate, self.block, rows, exact_rate=self.exact_rate)
+        return mask_rows(x, rows, self._mask)
+
+    def _mask(self, x: Tensor, rows: RowKeys) -> Masked:
+        if x.dim() != 4:
+            raise ConfigError(
+                "DropBlock needs maps of four dimensions (rows, channels, height, width), "
+                f"got {x.dim()}; use mc_dropout there"
+            )
+        channels, height, width = x.shape[1:]
+        side = effective_block(self.block, height, width)
+        density = exact_density if self.exact_rate else block_density
+        threshold = word_threshold(density(self.rate, side, height, width))
+        lattice = (channels, height - side + 1, width - side + 1)
+        starts = drop_mask(rows, math.prod(lattice), threshold, x.device)
+        dropped = _grow(starts.view(len(x), *lattice), side)
+        count = count_rows(dropped.flatten(1))
+        total = channels * height * width
+        kept = total - count
+        # A tensor below a number would be multiplied by its reciprocal, and rounded twice.
+        quotient = torch.full_like(kept, total, dtype=torch.float64) / kept
+        # A sample that kept nothing has scale 1: its zeros stay zeros.
+        scale = torch.where(kept > 0, quotient, 1.0).to(torch.float32)
+        return Masked(
+            output=apply_mask(x, dropped, scale.view(-1, 1, 1, 1)),
+            dropped=count.sum(),
+            empty=(kept == 0).sum(),
+            block=side,
+        )
 
 
 @register_operator

@@ -15,9 +15,10 @@ from mutators.keys import RowKeys
 from mutators.masks import (
     Masked,
     apply_mask,
-    check_maskable,
+    count_rows,
     drop_mask,
     drop_rate,
+    mask_rows,
     word_threshold,
 )
 from mutators.mutation import Mutant, Mutation, Operator, sweep_rates
@@ -43,19 +44,8 @@ def mc_dropout(x: Tensor, rate: Rate, rows: RowKeys) -> Tensor:
     Source:
         Gal and Ghahramani 2016, https://arxiv.org/abs/1506.02142; docs/masks.md.
     """
-    exact = drop_rate(rate)
-    return _mask_elements(x, exact, rows).output if exact else x
-
-
-def _mask_elements(x: Tensor, rate: Decimal, rows: RowKeys) -> Masked:
-    check_maskable(x, rows)
-    dropped = drop_mask(rows, x[0].numel() if len(x) else 0, word_threshold(rate), x.device)
-    count = dropped.sum(dim=1)
-    return Masked(
-        output=apply_mask(x, dropped.view(x.shape), 1.0 / (1.0 - float(rate))),
-        dropped=count.sum(),
-        empty=(count == dropped.shape[1]).sum(),
-    )
+    mutation = DropoutMutation(drop_rate(rate))
+    return x if mutation.is_identity or not x.numel() else mutation.perturb(x, rows).output
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +73,16 @@ class DropoutMutation(Mutation):
 
     def perturb(self, x: Tensor, rows: RowKeys) -> Masked:
         """Return x under this mutation's mask."""
-        return _mask_elements(x, self.rate, rows)
+        return mask_rows(x, rows, self._mask)
+
+    def _mask(self, x: Tensor, rows: RowKeys) -> Masked:
+        dropped = drop_mask(rows, x[0].numel(), word_threshold(self.rate), x.device)
+        count = count_rows(dropped)
+        return Masked(
+            output=apply_mask(x, dropped.view(x.shape), 1.0 / (1.0 - float(self.rate))),
+            dropped=count.sum(),
+            empty=(count == dropped.shape[1]).sum(),
+        )
 
 
 @register_operator

@@ -93,5 +93,9 @@ class RowKeys:
             np.concatenate(ranks) if ranks else np.zeros(0, dtype=np.int64),
         )
 
+    def part(self, start: int, stop: int) -> Self:
+        """Return the keys of some of the rows."""
+        return type(self)(self.k0[start:stop], self.k1[start:stop], self.ranks[start:stop])
+
     def __len__(self) -> int:
         return len(self.ranks)

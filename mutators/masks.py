@@ -7,6 +7,7 @@ file to it bit for bit.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -26,10 +27,13 @@ WORD = 1 << 32
 """Number of values of an unsigned 32-bit word: thresholds and indices lie below it."""
 
 _MULTIPLIERS = (0x7FEB352D, 0x846CA68B)
-# Elements hashed at a time. On a CPU the two scratch arrays should stay in the cache (measured best
-# of 2^13 to 2^23); on a GPU fewer, larger launches win and 2^24 bounds the scratch to 128 MiB.
-_CHUNK_CPU = 1 << 16
-_CHUNK_GPU = 1 << 24
+# Elements worked on at a time, where measured best. On a CPU the scratch of hashing should stay in
+# the cache, and that of masking below what an allocator returns to the system; on a GPU fewer,
+# larger launches win, and 2^24 bounds the scratch to 128 MiB.
+_HASHED_CPU = 1 << 16
+_MASKED_CPU = 1 << 19
+_GPU = 1 << 24
+_LONG_ROW = 1 << 12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,21 +117,63 @@ def drop_mask(rows: RowKeys, size: int, threshold: int, device: torch.device) ->
     # comparison into the unsigned one.
     below = _signed(threshold ^ 0x80000000)
     dropped = torch.empty((len(rows), size), dtype=torch.bool, device=device)
-    chunk = _CHUNK_CPU if device.type == "cpu" else _CHUNK_GPU
-    width = max(1, min(size, chunk))
-    height = chunk // width
+    chunk = _HASHED_CPU if device.type == "cpu" else _GPU
+    width = max(1, min(size, chunk // max(1, len(rows))))
     index = torch.arange(width, dtype=torch.int32, device=device)
-    for top in range(0, len(rows), height):
-        for left in range(0, size, width):
-            part = dropped[top : top + height, left : left + width]
-            words = index[: part.shape[1]] + (start[top : top + height] + _signed(left))
-            spare = torch.empty_like(words)
-            _mix_words(words, spare)
-            words.bitwise_xor_(key[top : top + height])
-            _mix_words(words, spare)
-            words.bitwise_xor_(_signed(0x80000000))
-            torch.lt(words, below, out=part)
+    for left in range(0, size, width):
+        part = dropped[:, left : left + width]
+        words = index[: part.shape[1]] + (start + _signed(left))
+        spare = torch.empty_like(words)
+        _mix_words(words, spare)
+        words.bitwise_xor_(key)
+        _mix_words(words, spare)
+        words.bitwise_xor_(_signed(0x80000000))
+        torch.lt(words, below, out=part)
     return dropped
+
+
+def count_rows(mask: Tensor) -> Tensor:
+    """Return how many elements of each row are set.
+
+    Args:
+        mask: (R, N) bool.
+
+    Returns:
+        (R,) int64.
+    """
+    if mask.device.type != "cpu" or mask.shape[1] < _LONG_ROW:
+        return mask.sum(dim=1)
+    # On a CPU a sum along rows was measured at 6.6 ns an element, count_nonzero at .5.
+    return torch.stack([row.count_nonzero() for row in mask])
+
+
+def mask_rows(x: Tensor, rows: RowKeys, mask: Callable[[Tensor, RowKeys], Masked]) -> Masked:
+    """Return x masked a few rows at a time, so that masks and factors stay small.
+
+    Args:
+        x: (R, ...) features of any floating dtype, with at least one element.
+        rows: Keys of the R rows.
+        mask: What is done to some of the rows.
+
+    Raises:
+        ConfigError: x is not floating, or has not one row per key.
+    """
+    if not x.is_floating_point():
+        raise ConfigError(f"mask: expected a floating-point tensor, got {x.dtype}")
+    if x.dim() == 0 or len(x) != len(rows):
+        raise ConfigError(
+            f"mask: expected a tensor of {len(rows)} rows of features, got shape {tuple(x.shape)}"
+        )
+    chunk = _MASKED_CPU if x.device.type == "cpu" else _GPU
+    height = max(1, chunk * len(x) // x.numel())
+    output = torch.empty_like(x)
+    parts = []
+    for top in range(0, len(x), height):
+        part = mask(x[top : top + height], rows.part(top, top + height))
+        output[top : top + height] = part.output
+        parts.append((part.dropped, part.empty))
+    dropped, empty = (torch.stack(counts).sum() for counts in zip(*parts, strict=True))
+    return Masked(output, dropped, empty, part.block)
 
 
 def apply_mask(x: Tensor, dropped: Tensor, scale: Tensor | float) -> Tensor:
@@ -140,20 +186,6 @@ def apply_mask(x: Tensor, dropped: Tensor, scale: Tensor | float) -> Tensor:
     """
     factor = dropped.logical_not().to(torch.float32).mul_(scale)
     return (x.to(torch.float32) * factor).to(x.dtype)
-
-
-def check_maskable(x: Tensor, rows: RowKeys) -> None:
-    """Refuse a tensor that has no meaning as R rows of features.
-
-    Raises:
-        ConfigError: x is not floating, or has not one row per key.
-    """
-    if not x.is_floating_point():
-        raise ConfigError(f"mask: expected a floating-point tensor, got {x.dtype}")
-    if x.dim() == 0 or len(x) != len(rows):
-        raise ConfigError(
-            f"mask: expected a tensor of {len(rows)} rows of features, got shape {tuple(x.shape)}"
-        )
 
 
 def _signed(word: int) -> int:

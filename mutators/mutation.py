@@ -42,7 +42,7 @@ class Mutation(ABC):
 
     @abstractmethod
     def perturb(self, x: Tensor, rows: RowKeys) -> Masked:
-        """Return x under the mutation's mask; called with a rate above 0 only."""
+        """Return x under the mutation's mask; asked for elements and a rate above 0 only."""
 
 
 @dataclass(frozen=True, slots=True)

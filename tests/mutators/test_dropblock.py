@@ -195,7 +195,7 @@ def test_rate_zero_returns_the_tensor_itself():
         ((1, 2, 8, 8), 0.1, 0, "block: expected an odd whole number of cells"),
         ((1, 2, 8, 8), 0.1, 3.0, "block: expected an odd whole number of cells"),
         ((1, 2, 8, 8), 1.0, 3, r"rate: expected a number in \[0, 1\), got 1.0"),
-        ((1, 8), 0.1, 3, r"four dimensions, got shape \(1, 8\)"),
+        ((1, 8), 0.1, 3, r"maps of four dimensions .*, got 2"),
         ((2, 2, 8, 8), 0.1, 3, "1 rows of features"),
     ],
 )
