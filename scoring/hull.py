@@ -20,8 +20,8 @@ matrix_rank give up at about 1e-30."""
 _PLAIN_WIDTH = 1e-9
 """Least standard deviation across, relative to the largest coordinate, likewise."""
 _TWIN_DISTANCE = 1e-11
-"""Sets with points nearer than this, relative to the largest coordinate, but not equal, go to Qhull:
-at about 1e-16 the direction of a turn is noise, and the walk may keep a point inside the hull."""
+"""Sets with points nearer than this, relative to the largest coordinate, yet not equal, go to
+Qhull: at about 1e-16 the direction of a turn is noise, and the walk may keep an inner point."""
 _LARGEST_STILL = 1e300
 """Sets with larger coordinates go to Qhull, which refuses them."""
 
