@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import difflib
-from collections.abc import Iterator, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,6 +13,7 @@ import torch
 import torchvision
 from torch import nn
 from torchvision.models import WeightsEnum, get_model_builder, get_model_weights, list_models
+from torchvision.models.detection.transform import GeneralizedRCNNTransform
 
 from scoring.errors import ConfigError, DataError
 
@@ -24,7 +26,8 @@ _RESERVED_ARGS = frozenset({"weights", "weights_backbone", "progress", "pretrain
 
 def builder_names() -> list[str]:
     """Return the names of all detection builders of the installed torchvision."""
-    return list_models(module=torchvision.models.detection)
+    names: list[str] = list_models(module=torchvision.models.detection)
+    return names
 
 
 def unknown_model(name: str, known: Sequence[str]) -> ConfigError:
@@ -101,7 +104,9 @@ def build(
     builder = get_model_builder(name)
     try:
         with drawn_from(seed):
-            return builder(weights=weights, weights_backbone=None, progress=False, **model_args)
+            model: nn.Module = builder(
+                weights=weights, weights_backbone=None, progress=False, **model_args
+            )
     except OSError as error:
         if weights is None:
             raise
@@ -117,6 +122,23 @@ def build(
             ) from error
         shown = ", ".join(f"{key}={value!r}" for key, value in model_args.items())
         raise ConfigError(f"model {name}: does not take ({shown}): {error}") from error
+    # torchvision swallows what it does not know: a mistyped argument would change nothing.
+    known = _argument_names(builder, model)
+    for key in model_args:
+        if key not in known:
+            near = difflib.get_close_matches(key, known, n=3)
+            raise ConfigError(
+                f"model {name}: does not take ({key}=...); "
+                f"{'nearest: ' + ', '.join(near) if near else 'known: ' + ', '.join(known)}"
+            )
+    return model
+
+
+def _argument_names(builder: Callable[..., Any], model: nn.Module) -> list[str]:
+    classes = [c for c in type(model).__mro__ if issubclass(c, nn.Module) and c is not nn.Module]
+    makers = [builder, GeneralizedRCNNTransform, *classes]
+    names = {name for maker in makers for name in inspect.signature(maker).parameters}
+    return sorted(names - _RESERVED_ARGS - {"kwargs", "backbone"})
 
 
 def find_weights(name: str, weights: str) -> WeightsEnum | None:

@@ -50,4 +50,4 @@ def state_hash(model: nn.Module) -> str:
 def _bytes_of(tensor: Tensor) -> memoryview:
     # numpy knows no bfloat16: the bytes are read as such.
     flat = tensor.detach().cpu().contiguous().reshape(-1)
-    return memoryview(flat.view(torch.uint8).numpy())
+    return flat.view(torch.uint8).numpy().data

@@ -16,28 +16,11 @@ from scoring.errors import ConfigError
 # Operations that move elements and leave their values alone: repeating one on the tags of its
 # input gives the tags of its output.
 _MOVES = frozenset(
-    [
-        "__getitem__",
-        "reshape",
-        "view",
-        "flatten",
-        "squeeze",
-        "unsqueeze",
-        "permute",
-        "transpose",
-        "contiguous",
-        "clone",
-        "detach",
-        "split",
-        "chunk",
-        "unbind",
-        "select",
-        "narrow",
-        "index_select",
-        "masked_select",
-        "cat",
-        "stack",
-    ]
+    {
+        *("__getitem__", "select", "narrow", "index_select", "masked_select"),
+        *("reshape", "view", "flatten", "squeeze", "unsqueeze", "permute", "transpose"),
+        *("split", "chunk", "unbind", "cat", "stack", "contiguous", "clone", "detach"),
+    }
 )
 _ORDERINGS = frozenset({"topk", "sort"})
 _ACTIVATIONS = frozenset({"softmax", "sigmoid"})
@@ -119,7 +102,7 @@ class RowTrail(TorchFunctionMode):
                 self._move(table, func, args, kwargs, result)
         elif name in _ORDERINGS:
             self._order(name, args, kwargs, result)
-        elif name in _ACTIVATIONS and first in self._logits:
+        elif name in _ACTIVATIONS and isinstance(first, Tensor) and first in self._logits:
             self._activate(first, name, args, kwargs, result)
         elif name in _PRODUCTS or name == "sqrt":
             self._compute(args, result)
@@ -189,7 +172,7 @@ class RowTrail(TorchFunctionMode):
         self._scores[probs] = _Tag(numbers.reshape(probs.shape), source)
 
     def _compute(self, args: Sequence[Any], result: Any) -> None:
-        tags = [self._scores.get(arg) if isinstance(arg, Tensor) else None for arg in args]
+        tags: list[Any] = [self._scores.get(a) if isinstance(a, Tensor) else None for a in args]
         whole = [i for i, tag in enumerate(tags) if tag is not None and tag.source is not None]
         if len(whole) != 1 or len(args) > 2 or result.shape != tags[whole[0]].places.shape:
             return
@@ -221,7 +204,7 @@ class RowTrail(TorchFunctionMode):
         vectors = scores.new_empty((len(scores), self.n_classes))
         replayed = torch.empty_like(scores)
         columns = tag.places % self.n_classes  # every source is whole rows
-        for i in owner.unique().tolist():
+        for i in sorted(set(owner.tolist())):
             mine = owner == i
             rows = (tag.places[mine] - self._sources[i].start) // self.n_classes
             vectors[mine] = self._sources[i].probs[rows]

@@ -1,0 +1,503 @@
+"""Loading detectors by name, file and function, and every way in which that can go wrong."""
+
+from __future__ import annotations
+
+import argparse
+from collections import OrderedDict
+from pathlib import Path
+from typing import Any
+from urllib.error import URLError
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torchvision.models import WeightsEnum, get_model_weights
+from torchvision.models.detection import FasterRCNN_MobileNet_V3_Large_320_FPN_Weights
+from torchvision.ops import FrozenBatchNorm2d
+
+from runners import detectors
+from runners.architectures import find_weights, parse_model_args, published_weights
+from runners.checkpoints import count_classes, head_args
+from runners.class_vectors import detect_with_class_vectors
+from runners.detectors import Detector, load_detector
+from runners.fingerprints import fingerprint_file, state_hash
+from scoring.errors import ConfigError, DataError
+from tests.builders import BUILDERS, image, small_model
+
+SMALL = "fasterrcnn_mobilenet_v3_large_320_fpn"
+LITE = "ssdlite320_mobilenet_v3_large"
+
+
+class TwoBoxes(nn.Module):
+    """A user's detector without torchvision's post-processing, weakest detection first."""
+
+    def __init__(self, bad: float = 0.0) -> None:
+        super().__init__()
+        self.bad = bad
+        self.weight = nn.Parameter(torch.rand(3))
+
+    def forward(self, images: list[Tensor]) -> Any:
+        boxes = torch.tensor([[0.0, 0.0, 4.0, 4.0], [1.0, 1.0, 9.0, 9.0]])
+        boxes[0, 0] += self.bad
+        labels, scores = torch.tensor([1, 2]), torch.tensor([0.25, 0.75])
+        return [{"boxes": boxes, "labels": labels, "scores": scores} for _ in images]
+
+
+def two_boxes(bad: float = 0.0) -> nn.Module:
+    return TwoBoxes(bad)
+
+
+def small_rcnn() -> nn.Module:
+    return small_model(SMALL)
+
+
+def not_a_module() -> int:
+    return 3
+
+
+def here(function: str) -> str:
+    return f"{__name__}:{function}"
+
+
+@pytest.fixture
+def factory_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, __name__, sys.modules.get(__name__) or _this_module())
+
+
+def _this_module() -> Any:
+    import types
+
+    module = types.ModuleType(__name__)
+    module.__dict__.update(globals())
+    return module
+
+
+pytestmark = pytest.mark.usefixtures("factory_module")
+
+
+@pytest.fixture(scope="module")
+def lite_state() -> OrderedDict[str, Tensor]:
+    return load_detector(LITE, model_args={"num_classes": 5}, seed=3).model.state_dict()
+
+
+def saved(tmp_path: Path, content: Any, name: str = "weights.pth") -> str:
+    torch.save(content, tmp_path / name)
+    return str(tmp_path / name)
+
+
+# By name
+
+
+def test_random_weights_come_from_the_seed_alone() -> None:
+    torch.manual_seed(1)
+    state = torch.get_rng_state()
+    first = load_detector(LITE, seed=7)
+    assert torch.equal(torch.get_rng_state(), state)
+    torch.manual_seed(2)
+    assert state_hash(load_detector(LITE, seed=7).model) == state_hash(first.model)
+    assert state_hash(load_detector(LITE, seed=8).model) != state_hash(first.model)
+    assert first.weights == {"kind": "random", "seed": 7}
+
+
+@pytest.mark.parametrize(
+    ("name", "scores", "first_label"),
+    [
+        (SMALL, "softmax", "__background__"),
+        (LITE, "softmax", "__background__"),
+        ("retinanet_resnet50_fpn", "sigmoid", "class_0"),
+        ("fcos_resnet50_fpn", "sigmoid", "class_0"),
+    ],
+)
+def test_a_builder_is_loaded_by_name(name: str, scores: str, first_label: str) -> None:
+    detector = load_detector(name, model_args=["num_classes=4"])
+    assert (detector.name, detector.architecture) == (name, name)
+    assert not any(module.training for module in detector.model.modules())
+    assert detector.scores == scores
+    assert detector.label_names == (first_label, "class_1", "class_2", "class_3")
+
+
+def test_the_name_can_be_chosen() -> None:
+    assert load_detector(LITE, name="mine").name == "mine"
+    with pytest.raises(ConfigError, match="model name 'a/b'"):
+        load_detector(LITE, name="a/b")
+
+
+def test_an_unknown_model_is_an_error_with_the_nearest_names() -> None:
+    with pytest.raises(ConfigError, match=r"'fasterrcnn_resnet_fpn'.*nearest: fasterrcnn_resnet50"):
+        load_detector("fasterrcnn_resnet_fpn")
+    with pytest.raises(ConfigError, match=r"known: demo_fasterrcnn.*package.module:function"):
+        load_detector("yolo")
+    with pytest.raises(ConfigError, match="no such detector"):
+        load_detector("resnet50")
+
+
+@pytest.mark.parametrize("device", ["gpu", "cuda:99"])
+def test_a_device_that_is_not_there_is_an_error(device: str) -> None:
+    with pytest.raises(ConfigError, match=f"device '{device}'"):
+        load_detector(LITE, device=device)
+
+
+# Arguments
+
+
+def test_model_args_are_literals_or_text() -> None:
+    args = ["num_classes=3", "min_size=320", "score_thresh=0.5", "a=(1, 2)", "b=True", "c=x=y"]
+    assert parse_model_args(args) == {
+        "num_classes": 3,
+        "min_size": 320,
+        "score_thresh": 0.5,
+        "a": (1, 2),
+        "b": True,
+        "c": "x=y",
+    }
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["num_classes"], "expected key=value"),
+        (["=3"], "expected key=value"),
+        (["a=1", "a=2"], "got it twice"),
+        (["weights=DEFAULT"], "use --weights"),
+        ({"weights_backbone": None}, "use --weights"),
+    ],
+)
+def test_bad_model_args_are_errors(args: Any, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        parse_model_args(args)
+
+
+@pytest.mark.parametrize("arg", ["min_sze=3", "num_classes=many", "num_classes=-3"])
+def test_an_argument_that_the_builder_does_not_take_is_an_error(arg: str) -> None:
+    with pytest.raises(ConfigError, match=r"retinanet_resnet50_fpn: does not take \(.*="):
+        load_detector("retinanet_resnet50_fpn", model_args=[arg])
+
+
+def test_a_mistyped_argument_is_not_swallowed() -> None:
+    with pytest.raises(ConfigError, match=r"\(scor_thresh=...\); nearest: score_thresh"):
+        load_detector(LITE, model_args=["scor_thresh=0.3"])
+
+
+# The weights enum
+
+
+def test_a_member_of_the_enum_is_loaded_with_its_labels(monkeypatch: pytest.MonkeyPatch) -> None:
+    published = load_detector(LITE, seed=9).model.state_dict()
+    monkeypatch.setattr(WeightsEnum, "get_state_dict", lambda *_args, **_kwargs: published)
+    detector = load_detector(LITE, "DEFAULT")
+    assert detector.weights == {
+        "kind": "enum",
+        "name": "SSDLite320_MobileNet_V3_Large_Weights.COCO_V1",
+    }
+    assert (detector.label_names[0], detector.label_names[1]) == ("__background__", "person")
+    assert len(detector.label_names) == 91
+    assert all(torch.equal(v, published[k]) for k, v in detector.model.state_dict().items())
+
+
+def test_a_member_may_be_dotted_but_not_of_another_builder() -> None:
+    member = FasterRCNN_MobileNet_V3_Large_320_FPN_Weights.COCO_V1
+    assert find_weights(SMALL, str(member)) is member
+    assert find_weights(SMALL, "COCO_V1") is member
+    with pytest.raises(ConfigError, match=f"expected weights of {LITE}, which are SSDLite"):
+        find_weights(LITE, str(member))
+
+
+def test_an_unknown_member_is_an_error_that_lists_those_there_are() -> None:
+    with pytest.raises(ConfigError, match=r"'COCO_V9': expected one of COCO_V1, DEFAULT"):
+        load_detector(LITE, "COCO_V9")
+
+
+def test_without_network_the_error_says_how_to_pass_a_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*_args: Any, **_kwargs: Any) -> None:
+        raise URLError("no route to host")
+
+    monkeypatch.setattr(WeightsEnum, "get_state_dict", fail)
+    with pytest.raises(DataError, match=r"COCO_V1.*no route to host.*pass it as --weights FILE"):
+        load_detector(LITE, "DEFAULT")
+
+
+def test_a_broken_download_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_args: Any, **_kwargs: Any) -> None:
+        raise RuntimeError('invalid hash value (expected "a", got "b")')
+
+    monkeypatch.setattr(WeightsEnum, "get_state_dict", fail)
+    with pytest.raises(DataError, match=r"came broken.*delete it"):
+        load_detector(LITE, "DEFAULT")
+
+
+# A file
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda state: state,
+        lambda state: {"model": state, "optimizer": {}, "epoch": 3},
+        lambda state: {"state_dict": {f"module.{k}": v for k, v in state.items()}},
+        lambda state: {"model": state, "args": argparse.Namespace(lr=0.1)},
+    ],
+)
+def test_a_state_dict_is_loaded_and_its_classes_counted(
+    tmp_path: Path, lite_state: OrderedDict[str, Tensor], wrap: Any
+) -> None:
+    path = saved(tmp_path, wrap(lite_state))
+    detector = load_detector(LITE, path)
+    assert len(detector.label_names) == 5
+    assert all(torch.equal(v, lite_state[k]) for k, v in detector.model.state_dict().items())
+    assert detector.weights == {
+        "kind": "file",
+        "file": "weights.pth",
+        "sha256": fingerprint_file(Path(path)).sha256,
+    }
+
+
+@pytest.mark.parametrize("name", BUILDERS)
+def test_the_number_of_classes_is_read_from_the_head(name: str) -> None:
+    assert count_classes(small_model(name, 7).state_dict()) == 7
+
+
+def test_the_number_of_keypoints_is_read_from_the_head() -> None:
+    state = small_model("keypointrcnn_resnet50_fpn").state_dict()
+    assert head_args(state) == {"num_classes": 7, "num_keypoints": 17}
+
+
+def test_a_head_of_another_kind_tells_no_classes() -> None:
+    assert count_classes({"fc.weight": torch.zeros(3, 4)}) is None
+
+
+def test_a_wrong_number_of_classes_is_an_error_with_the_right_one(
+    tmp_path: Path, lite_state: OrderedDict[str, Tensor]
+) -> None:
+    with pytest.raises(ConfigError, match=r"of another shape: head.*--model-arg num_classes=5"):
+        load_detector(LITE, saved(tmp_path, lite_state), model_args=["num_classes=3"])
+
+
+def test_weights_of_another_architecture_are_an_error_that_lists_keys(
+    tmp_path: Path, lite_state: OrderedDict[str, Tensor]
+) -> None:
+    path = saved(tmp_path, lite_state)
+    with pytest.raises(ConfigError) as caught:
+        load_detector(SMALL, path)
+    for part in (path, f"do not fit {SMALL}", "missing in the file: ", "not in the model: "):
+        assert part in str(caught.value)
+    assert len(str(caught.value)) < 1500
+
+
+def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"gone.pth': expected a file"):
+        load_detector(LITE, tmp_path / "gone.pth")
+    with pytest.raises(DataError, match="expected a file"):
+        load_detector(LITE, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (lambda: TwoBoxes(), "got Python objects"),
+        (lambda: {"model": {"a": TwoBoxes()}}, "got Python objects"),
+        (lambda: torch.zeros(3), "got Tensor"),
+        (lambda: {}, "expected a state_dict"),
+        (lambda: {"epoch": 3}, "a mapping with 'epoch'"),
+        (lambda: argparse.Namespace(a=1), "got Namespace"),
+    ],
+)
+def test_a_file_that_holds_no_state_dict_is_an_error(
+    tmp_path: Path, content: Any, message: str
+) -> None:
+    with pytest.raises(DataError, match=message):
+        load_detector(LITE, saved(tmp_path, content()))
+
+
+@pytest.mark.parametrize("content", [b"", b"garbage", b"PK\x03\x04broken"])
+def test_a_file_that_is_no_checkpoint_is_an_error(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "weights.pth"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=r"weights.pth'"):
+        load_detector(LITE, path)
+
+
+def test_frozen_norms_in_the_file_make_frozen_norms_in_the_model(tmp_path: Path) -> None:
+    state = load_detector(SMALL, model_args={"num_classes": 3}).model.state_dict()
+    frozen = {k: v for k, v in state.items() if not k.endswith("num_batches_tracked")}
+    detector = load_detector(SMALL, saved(tmp_path, frozen))
+    norms = [m for m in detector.model.modules() if isinstance(m, FrozenBatchNorm2d)]
+    assert len(norms) == 46
+    assert not any(isinstance(m, nn.BatchNorm2d) for m in detector.model.modules())
+    assert all(torch.equal(v, frozen[k]) for k, v in detector.model.state_dict().items())
+
+
+def test_the_published_file_is_known_by_its_hash_and_gets_no_epsilon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "fasterrcnn_resnet50_fpn"
+    member = get_model_weights(name).COCO_V1
+    assert published_weights(name, "258fb6c6" + "0" * 56) is member
+    assert published_weights(name, "0" * 64) is None
+    monkeypatch.setattr(detectors, "published_weights", lambda *_: member)
+    state = load_detector(name).model.state_dict()
+    frozen = {k: v for k, v in state.items() if not k.endswith("num_batches_tracked")}
+    detector = load_detector(name, saved(tmp_path, frozen))
+    assert {m.eps for m in detector.model.modules() if isinstance(m, FrozenBatchNorm2d)} == {0.0}
+    assert detector.label_names == tuple(member.meta["categories"])
+
+
+# A function
+
+
+def test_a_function_gives_a_torchvision_detector() -> None:
+    detector = load_detector(here("small_rcnn"))
+    assert (detector.name, detector.scores, len(detector.label_names)) == (
+        "small_rcnn",
+        "softmax",
+        7,
+    )
+    assert detector.weights["kind"] == "factory"
+    assert detector.weights["state_sha256"] == state_hash(detector.model)
+
+
+def test_a_functions_random_weights_come_from_the_seed() -> None:
+    hashes = [load_detector(here("two_boxes"), seed=s).weights["state_sha256"] for s in (1, 1, 2)]
+    assert hashes[0] == hashes[1] != hashes[2]
+
+
+def test_a_functions_model_takes_weights_from_a_file(tmp_path: Path) -> None:
+    path = saved(tmp_path, {"weight": torch.tensor([1.0, 2.0, 3.0])})
+    detector = load_detector(here("two_boxes"), path)
+    assert detector.model.state_dict()["weight"].tolist() == [1, 2, 3]
+    assert detector.weights["file"] == "weights.pth"
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        ("no_such_package.models:build", r"importable module 'no_such_package.models'.*PYTHONPATH"),
+        (f"{__name__}:gone", "has no function 'gone'"),
+        (f"{__name__}:not_a_module", r"returns a torch.nn.Module, got int"),
+    ],
+)
+def test_a_function_that_gives_no_model_is_an_error(reference: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        load_detector(reference)
+
+
+def test_one_hot_vectors_are_made_up_only_when_accepted() -> None:
+    with pytest.raises(ConfigError, match="--one-hot"):
+        load_detector(here("two_boxes")).detect([image()])
+    detector = load_detector(here("two_boxes"), one_hot=True)
+    assert detector.scores == "one_hot"
+    assert detector.detect([image()])[0].probs.tolist() == [[0, 0, 0.75], [0, 0.25, 0]]
+
+
+def test_one_hot_means_nothing_where_there_are_vectors() -> None:
+    assert load_detector(LITE, one_hot=True).scores == "softmax"
+
+
+# The built-in detectors
+
+
+@pytest.mark.parametrize(
+    ("name", "scores"), [("demo_fasterrcnn", "softmax"), ("demo_retinanet", "sigmoid")]
+)
+def test_a_demo_detector_is_loaded_by_name(name: str, scores: str) -> None:
+    detector = load_detector(name)
+    assert detector.scores == scores
+    assert detector.weights == {
+        "kind": "builtin",
+        "name": name,
+        "sha256": state_hash(detector.model),
+    }
+    assert len(detector.label_names) >= 5
+
+
+def test_a_demo_detector_takes_no_weights() -> None:
+    with pytest.raises(ConfigError, match="drop --weights and --model-arg"):
+        load_detector("demo_fasterrcnn", "DEFAULT")
+
+
+# Detecting
+
+
+def as_detector(model: nn.Module) -> Detector:
+    return Detector(model, "m", "m", {}, (), "softmax", torch.device("cpu"))
+
+
+@pytest.mark.parametrize("name", ["maskrcnn_resnet50_fpn", "fcos_resnet50_fpn", LITE])
+def test_detections_are_those_of_the_model_by_falling_score(name: str) -> None:
+    model = small_model(name)
+    (found,) = as_detector(model).detect([image(3)])
+    with torch.inference_mode():
+        expected = detect_with_class_vectors(model, [image(3)], boxes_only=True)[0]
+    assert (found.scores[:-1] >= found.scores[1:]).all()
+    assert found.boxes.tolist() == expected["boxes"].double().tolist()
+    assert found.labels.tolist() == expected["labels"].tolist()
+    assert found.scores.tolist() == expected["scores"].double().tolist()
+    assert found.probs.tolist() == expected["class_probs"].double().tolist()
+
+
+def test_boxes_are_in_the_frame_of_their_own_image() -> None:
+    (found,) = as_detector(small_model(SMALL)).detect([image(3, 256, 320)])
+    assert 160 < found.boxes[:, 2].max() <= 320
+    assert 128 < found.boxes[:, 3].max() <= 256
+
+
+@pytest.mark.parametrize("name", [SMALL, LITE, "retinanet_resnet50_fpn"])
+def test_an_image_does_not_depend_on_neighbours_of_another_size(name: str) -> None:
+    detector = as_detector(small_model(name))
+    images = [image(3), image(4, 200, 90), image(5, 90, 200)]
+    for alone, among in zip(
+        [detector.detect([x])[0] for x in images], detector.detect(images), strict=True
+    ):
+        assert among.boxes.tolist() == alone.boxes.tolist()
+        assert among.probs.tolist() == alone.probs.tolist()
+
+
+def test_no_images_no_detections() -> None:
+    assert as_detector(small_model(SMALL)).detect([]) == []
+
+
+@pytest.mark.parametrize(
+    "bad", [torch.zeros(4, 5), torch.zeros(4, 5, 5), torch.zeros(3, 5, 5, dtype=torch.uint8)]
+)
+def test_an_image_of_another_shape_or_type_is_an_error(bad: Tensor) -> None:
+    with pytest.raises(DataError, match="image 1 of 2"):
+        as_detector(small_model(SMALL)).detect([image(3), bad])
+
+
+def test_nan_is_an_error_and_not_an_empty_image() -> None:
+    with pytest.raises(DataError, match="NaN or infinite"):
+        as_detector(small_model(LITE)).detect([image(3) * float("nan")])
+    detector = load_detector(here("two_boxes"), model_args={"bad": float("inf")}, one_hot=True)
+    with pytest.raises(DataError, match="NaN or infinite"):
+        detector.detect([image(3)])
+
+
+# State
+
+
+def test_the_state_hash_sees_names_types_shapes_and_bytes() -> None:
+    def of(name: str, tensor: Tensor) -> str:
+        module = nn.Module()
+        module.register_buffer(name, tensor, persistent=False)
+        return state_hash(module)
+
+    zeros = torch.zeros(2, 3)
+    variants = [
+        of("a", zeros),
+        of("b", zeros),
+        of("a", zeros.reshape(3, 2)),
+        of("a", zeros.int()),
+        of("a", zeros + 1),
+        of("a", zeros.bfloat16()),
+        of("a", -zeros),
+        of("a", zeros[0, 0]),
+        of("a", zeros[:0]),
+        of("a", zeros.bool()),
+    ]
+    assert len(set(variants)) == len(variants)
+    assert of("a", torch.arange(6).reshape(2, 3).T) == of(
+        "a", torch.tensor([[0, 3], [1, 4], [2, 5]])
+    )

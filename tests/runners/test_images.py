@@ -1,0 +1,353 @@
+"""Reading images and listing suites, with everything that people's folders hold."""
+
+from __future__ import annotations
+
+import hashlib
+import unicodedata
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from runners import image_reading
+from runners.images import ImageRef, list_suites, output_stem, read_image
+from scoring.errors import ConfigError, DataError
+
+RED, GREEN, BLUE, GREY = (255, 0, 0), (0, 255, 0), (0, 0, 255), (128, 128, 128)
+
+
+def touch(root: Path, *names: str) -> Path:
+    """Write a small picture under each name."""
+    for name in names:
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (2, 2)).save(path, format="PNG")
+    return root
+
+
+def pixel(path: Path, x: int = 0, y: int = 0) -> list[float]:
+    return [round(v, 4) for v in read_image(path)[:, y, x].tolist()]
+
+
+def saved(tmp_path: Path, image: Image.Image, name: str = "image.png", **options: object) -> Path:
+    image.save(tmp_path / name, **options)
+    return tmp_path / name
+
+
+# Reading
+
+
+def test_rgb_values_are_divided_by_255(tmp_path: Path) -> None:
+    pixels = np.arange(24, dtype=np.uint8).reshape(2, 4, 3) * 10
+    tensor = read_image(saved(tmp_path, Image.fromarray(pixels)))
+    assert tensor.shape == (3, 2, 4)
+    assert tensor.dtype == torch.float32
+    expected = torch.from_numpy(pixels).permute(2, 0, 1).float().div(255)
+    assert torch.equal(tensor, expected)
+
+
+def test_grey_is_repeated(tmp_path: Path) -> None:
+    assert pixel(saved(tmp_path, Image.new("L", (2, 2), 51))) == [0.2, 0.2, 0.2]
+
+
+def test_one_bit_is_black_or_white(tmp_path: Path) -> None:
+    image = Image.new("1", (2, 1), 0)
+    image.putpixel((1, 0), 1)
+    path = saved(tmp_path, image)
+    assert (pixel(path), pixel(path, 1)) == ([0, 0, 0], [1, 1, 1])
+
+
+@pytest.mark.parametrize(
+    ("alpha", "expected"), [(255, [1, 0, 0]), (0, [1, 1, 1]), (51, [1, 0.8, 0.8])]
+)
+def test_transparency_is_composited_over_white(
+    tmp_path: Path, alpha: int, expected: list[float]
+) -> None:
+    assert pixel(saved(tmp_path, Image.new("RGBA", (2, 2), (*RED, alpha)))) == expected
+
+
+def test_transparent_grey_is_composited_over_white(tmp_path: Path) -> None:
+    path = saved(tmp_path, Image.new("LA", (2, 2), (0, 51)))
+    assert pixel(path) == [0.8, 0.8, 0.8]
+
+
+def palette_image() -> Image.Image:
+    image = Image.new("P", (2, 1))
+    image.putpalette([*RED, *BLUE])
+    image.putpixel((1, 0), 1)
+    return image
+
+
+def test_a_palette_becomes_its_colours(tmp_path: Path) -> None:
+    path = saved(tmp_path, palette_image())
+    assert (pixel(path), pixel(path, 1)) == ([1, 0, 0], [0, 0, 1])
+
+
+@pytest.mark.parametrize("transparency", [1, b"\xff\x00"])
+def test_a_transparent_palette_entry_is_white(tmp_path: Path, transparency: int | bytes) -> None:
+    path = saved(tmp_path, palette_image(), transparency=transparency)
+    assert (pixel(path), pixel(path, 1)) == ([1, 0, 0], [1, 1, 1])
+
+
+def test_a_transparent_colour_is_white(tmp_path: Path) -> None:
+    image = Image.new("RGB", (2, 1), GREEN)
+    image.putpixel((1, 0), RED)
+    path = saved(tmp_path, image, transparency=RED)
+    assert (pixel(path), pixel(path, 1)) == ([0, 1, 0], [1, 1, 1])
+
+
+def test_cmyk_becomes_rgb(tmp_path: Path) -> None:
+    path = saved(tmp_path, Image.new("CMYK", (2, 2), (0, 255, 255, 0)), "image.tif")
+    assert pixel(path) == [1, 0, 0]
+
+
+@pytest.mark.parametrize("name", ["image.png", "image.tif", "image.pgm"])
+def test_sixteen_bit_grey_keeps_its_precision(tmp_path: Path, name: str) -> None:
+    values = np.array([[0, 1, 256, 65535]], dtype=np.uint16)
+    tensor = read_image(saved(tmp_path, Image.fromarray(values), name))
+    expected = (values.astype(np.float64) / 65535).astype(np.float32)
+    np.testing.assert_array_equal(tensor.numpy(), np.repeat(expected[None], 3, axis=0))
+
+
+def test_big_endian_sixteen_bits_are_read_right(tmp_path: Path) -> None:
+    image = Image.frombytes("I;16B", (1, 1), b"\x01\x00")
+    assert read_image(saved(tmp_path, image, "image.tif")).max() == np.float32(256 / 65535)
+
+
+@pytest.mark.parametrize("value", [-1, 65536])
+def test_integers_beyond_sixteen_bits_are_refused(tmp_path: Path, value: int) -> None:
+    path = saved(tmp_path, Image.new("I", (2, 2), value), "image.tif")
+    with pytest.raises(DataError, match=f"image.tif.*0 to 65535, got {value}"):
+        read_image(path)
+
+
+def test_float_images_are_refused(tmp_path: Path) -> None:
+    path = saved(tmp_path, Image.new("F", (2, 2), 0.5), "image.tif")
+    with pytest.raises(DataError, match=r"image.tif.*got floats"):
+        read_image(path)
+
+
+def test_the_first_frame_counts(tmp_path: Path) -> None:
+    frames = [Image.new("RGB", (2, 2), colour) for colour in (RED, BLUE)]
+    path = saved(tmp_path, frames[0], "image.gif", save_all=True, append_images=frames[1:])
+    assert pixel(path) == [1, 0, 0]
+
+
+# Where the stored corners (top left, top right, bottom left, bottom right) belong.
+@pytest.mark.parametrize(
+    ("orientation", "corners"),
+    [
+        (1, "abcd"),
+        (2, "badc"),
+        (3, "dcba"),
+        (4, "cdab"),
+        (5, "acbd"),
+        (6, "cadb"),
+        (7, "dbca"),
+        (8, "bdac"),
+    ],
+)
+def test_exif_orientation_is_applied(tmp_path: Path, orientation: int, corners: str) -> None:
+    colours = {"a": RED, "b": GREEN, "c": BLUE, "d": GREY}
+    image = Image.new("RGB", (2, 3))
+    for corner, place in zip("abcd", [(0, 0), (1, 0), (0, 2), (1, 2)], strict=True):
+        image.putpixel(place, colours[corner])
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    tensor = read_image(saved(tmp_path, image, exif=exif))
+    height, width = (2, 3) if orientation > 4 else (3, 2)
+    assert tensor.shape == (3, height, width)
+    shown = [tensor[:, y, x].mul(255).tolist() for y in (0, -1) for x in (0, -1)]
+    assert shown == [list(map(float, colours[corner])) for corner in corners]
+
+
+def test_a_truncated_image_is_refused_by_name(tmp_path: Path) -> None:
+    noise = np.random.default_rng(0).integers(0, 255, (64, 64, 3), dtype=np.uint8)
+    path = saved(tmp_path, Image.fromarray(noise), "cut.jpg")
+    path.write_bytes(path.read_bytes()[:900])
+    with pytest.raises(DataError, match=r"cut.jpg.*truncated"):
+        read_image(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"not an image", b"\x89PNG\r\n\x1a\n", b"GIF89a"])
+def test_an_unreadable_image_is_refused_by_name(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "bad.png"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=r"bad.png.*expected an image file"):
+        read_image(path)
+
+
+def test_a_missing_image_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"gone.png': no such file"):
+        read_image(tmp_path / "gone.png")
+
+
+def test_too_many_pixels_are_refused_before_they_are_decoded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = saved(tmp_path, Image.new("RGB", (11, 10)))
+    monkeypatch.setattr(image_reading, "MAX_PIXELS", 109)
+    monkeypatch.setattr(Image.Image, "convert", None)
+    monkeypatch.setattr(Image.Image, "load", None)
+    with pytest.raises(DataError, match="at most 109 pixels, got 11x10"):
+        read_image(path)
+
+
+@pytest.mark.parametrize("limit", [50, 10])
+def test_a_decompression_bomb_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int
+) -> None:
+    path = saved(tmp_path, Image.new("RGB", (10, 8)))
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", limit)
+    with pytest.raises(DataError, match="expected at most"):
+        read_image(path)
+
+
+# Listing
+
+
+def test_a_folder_is_one_suite_of_its_name_in_a_fixed_order(tmp_path: Path) -> None:
+    root = touch(tmp_path / "photos", "b.png", "a.JPG", "sub/c.png", ".hidden.png", ".git/d.png")
+    (root / "notes.txt").write_text("no image")
+    suites = list_suites(root)
+    assert list(suites) == ["photos"]
+    assert suites["photos"] == (
+        ImageRef("photos", "a.JPG", "a", root / "a.JPG"),
+        ImageRef("photos", "b.png", "b", root / "b.png"),
+        ImageRef("photos", "sub/c.png", "c", root / "sub/c.png"),
+    )
+
+
+def test_each_first_level_folder_can_be_a_suite(tmp_path: Path) -> None:
+    root = touch(tmp_path, "night/x/1.png", "day/1.png", ".cache/2.png")
+    suites = list_suites(root, suites="folders")
+    assert list(suites) == ["day", "night"]
+    assert [ref.relative_path for ref in suites["night"]] == ["x/1.png"]
+
+
+def test_images_beside_the_folders_of_suites_are_an_error(tmp_path: Path) -> None:
+    touch(tmp_path, "day/1.png", "loose.png")
+    with pytest.raises(ConfigError, match=r"'loose.png'"):
+        list_suites(tmp_path, suites="folders")
+
+
+def test_a_folder_without_suites_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="expected folders of images"):
+        list_suites(tmp_path, suites="folders")
+
+
+def test_named_suites_keep_their_order(tmp_path: Path) -> None:
+    touch(tmp_path, "one/1.png", "two/1.png")
+    suites = list_suites({"z": tmp_path / "one", "a": str(tmp_path / "two")})
+    assert list(suites) == ["z", "a"]
+    assert suites["a"][0].suite == "a"
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "..", ".x", "a:b", "a\n", "a "])
+def test_a_suite_name_that_is_no_folder_name_is_an_error(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ConfigError, match="suite name"):
+        list_suites({name: touch(tmp_path, "1.png")})
+
+
+def test_suite_names_that_are_one_folder_on_some_systems_are_an_error(tmp_path: Path) -> None:
+    touch(tmp_path, "1.png")
+    with pytest.raises(ConfigError, match="'Day' and 'day'"):
+        list_suites({"Day": tmp_path, "day": tmp_path})
+
+
+def test_no_suites_are_an_error() -> None:
+    with pytest.raises(ConfigError, match="at least one suite"):
+        list_suites({})
+
+
+def test_an_empty_folder_is_an_error(tmp_path: Path) -> None:
+    touch(tmp_path, ".hidden.png")
+    with pytest.raises(DataError, match="found none"):
+        list_suites(tmp_path)
+
+
+def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"gone', found nothing"):
+        list_suites(tmp_path / "gone")
+    with pytest.raises(DataError, match=r"1.png', found a file"):
+        list_suites(touch(tmp_path, "1.png") / "1.png")
+
+
+def test_equal_stems_in_two_folders_offer_names_by_path(tmp_path: Path) -> None:
+    root = touch(tmp_path / "kitti", "cam_front/0001.png", "cam_back/0001.png")
+    with pytest.raises(ConfigError) as caught:
+        list_suites(root)
+    assert "'cam_back/0001.png' = 'cam_front/0001.png'" in str(caught.value)
+    assert "--names path ('cam_back__0001')" in str(caught.value)
+    stems = [ref.stem for ref in list_suites(root, names="path")["kitti"]]
+    assert stems == ["cam_back__0001", "cam_front__0001"]
+
+
+@pytest.mark.parametrize("names", ["stem", "path"])
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("a.jpg", "a.png"),
+        ("Photo.png", "photo.PNG"),
+        (unicodedata.normalize("NFC", "é.png"), unicodedata.normalize("NFD", "é.png")),
+        ("strasse.png", "straße.png"),
+    ],
+)
+def test_names_that_would_share_a_folder_are_an_error(
+    tmp_path: Path, names: str, first: str, second: str
+) -> None:
+    touch(tmp_path, first, second)
+    if len(list(tmp_path.iterdir())) < 2:
+        pytest.skip("this file system takes both names for one")
+    with pytest.raises(ConfigError, match=r" = .*rename one of each"):
+        list_suites(tmp_path, names=names)  # type: ignore[arg-type]
+
+
+def test_paths_that_join_to_one_name_are_an_error(tmp_path: Path) -> None:
+    touch(tmp_path, "a__b/c.png", "a/b__c.png")
+    with pytest.raises(ConfigError, match=r"'a/b__c.png' = 'a__b/c.png'"):
+        list_suites(tmp_path, names="path")
+
+
+def test_unicode_and_spaces_come_out_composed(tmp_path: Path) -> None:
+    touch(tmp_path / "s", unicodedata.normalize("NFD", "Zoë à Köln/été 1.png"))
+    (ref,) = list_suites(tmp_path / "s")["s"]
+    assert ref.relative_path == unicodedata.normalize("NFC", "Zoë à Köln/été 1.png")
+    assert ref.stem == unicodedata.normalize("NFC", "été 1")
+    assert read_image(ref.path).shape == (3, 2, 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "stem"),
+    [
+        ("image_086_png.rf.795f.jpg", "image_086_png.rf.795f"),
+        ("image_086_png.rf.795f", "image_086_png.rf.795f"),
+        ("v1.2", "v1.2"),
+        ("a.b.PNG", "a.b"),
+        ("a.png.jpg", "a.png"),
+    ],
+)
+def test_only_an_image_suffix_is_stripped(name: str, stem: str) -> None:
+    assert output_stem(name) == stem
+
+
+def test_linked_folders_are_followed_but_not_in_circles(tmp_path: Path) -> None:
+    touch(tmp_path, "elsewhere/1.png", "s/2.png")
+    (tmp_path / "s/link").symlink_to(tmp_path / "elsewhere", target_is_directory=True)
+    (tmp_path / "s/loop").symlink_to(tmp_path / "s", target_is_directory=True)
+    paths = [ref.relative_path for ref in list_suites(tmp_path / "s")["s"]]
+    assert paths == ["2.png", "link/1.png"]
+
+
+def test_an_unknown_naming_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="'stem' or 'path', got 'both'"):
+        list_suites(touch(tmp_path, "1.png"), names="both")  # type: ignore[arg-type]
+
+
+def test_a_fingerprint_is_size_and_sha256(tmp_path: Path) -> None:
+    (ref,) = list_suites(touch(tmp_path / "s", "1.png"))["s"]
+    content = ref.path.read_bytes()
+    found = ref.fingerprint()
+    assert (found.size, found.sha256) == (len(content), hashlib.sha256(content).hexdigest())
