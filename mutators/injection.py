@@ -58,7 +58,7 @@ def inject(model: nn.Module, sites: Sequence[Site], layer: Layer) -> Iterator[In
     if training:
         raise ConfigError(
             f"model: expected eval mode, but {len(training)} modules are in training mode "
-            f"('{training[0]}' is one); call model.eval() first"
+            f"({training[0] or 'the model itself'} is one); call model.eval() first"
         )
     injection = Injection(sites, layer)
     with ExitStack() as hooks:

@@ -79,8 +79,9 @@ def resolve_sites(model: nn.Module, sites: str | Sequence[str]) -> list[Site]:
     for pattern, dims in wanted:
         matches = list(_match(model, pattern, dims))
         if not matches:
+            alone = " (a preset is given alone, not in a list)" if pattern in PRESETS else ""
             raise ConfigError(
-                f"sites: '{pattern}' matches no module of {type(model).__name__}; "
+                f"sites: '{pattern}' matches no module of {type(model).__name__}{alone}; "
                 f"{_advice(model, pattern)}"
             )
         found.update(dict.fromkeys(matches))

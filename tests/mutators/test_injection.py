@@ -286,7 +286,7 @@ def test_a_forward_of_no_pass_is_refused(levels):
 def test_a_model_in_training_mode_is_refused_and_stays_so(levels):
     levels.scale.train()
     with (
-        pytest.raises(ConfigError, match=r"'scale' is one\); call model.eval\(\)"),
+        pytest.raises(ConfigError, match=r"\(scale is one\); call model.eval\(\)"),
         DropoutMutation(HALF, "scale").on_model(levels),
     ):
         pass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from decimal import Decimal
 
 import pytest
@@ -59,6 +60,12 @@ def test_rate_zero_in_a_sweep_is_the_original_and_no_mutant():
 def test_operators_and_mutants_are_values():
     assert MCDropBlock(rates=[0.1], sites=["a", "b"]) == MCDropBlock(("0.10",), sites=("a", "b"))
     assert len({*MCDropout(rates=[0.1]).mutants(), *MCDropout(rates=[0.1]).mutants()}) == 1
+
+
+@pytest.mark.parametrize("operator", OPERATORS.values())
+def test_mutants_reach_another_process_unchanged(operator):
+    for example in operator.examples():
+        assert pickle.loads(pickle.dumps(example.mutants())) == example.mutants()
 
 
 @pytest.mark.parametrize(

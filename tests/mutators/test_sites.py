@@ -48,6 +48,7 @@ def test_a_pattern_means_these_modules(plain, pattern, expected):
         ("blokcs.0.0", r"'blokcs.0.0' matches no module .*could serve: .*blocks\.0\.0"),
         ("blocks", "'blocks' matches no module"),
         (["conv", "nothing.*"], r"'nothing\.\*' matches no module"),
+        (["uamters"], r"matches no module of ModuleDict \(a preset is given alone, not in a list"),
         ([], "expected a preset or a pattern, got none"),
         ("blocks.**", r"'blocks\.0\.0' lies inside 'blocks\.0'"),
         (["blocks.0@in", "blocks.0.1"], r"'blocks\.0\.1' lies inside 'blocks\.0@in'"),
