@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,10 +15,13 @@ import numpy.typing as npt
 import orjson
 
 from scoring.detections import Detections, to_array
-from scoring.errors import DataError
+from scoring.errors import ConfigError, DataError
+from scoring.faults import LABELS, NUMBERS, first_fault, kinds, where
 from scoring.files import write_atomic
 from scoring.layout import prediction_path
 from scoring.passes import Passes
+
+_PREDICTION_NAME = re.compile(r"prediction_\d+\.json")
 
 
 def convert_detection_output(
@@ -49,24 +55,26 @@ def convert_detection_output(
     missing = {"boxes", "labels"} - set(pred)
     if missing:
         raise DataError(f"detector output: expected {' and '.join(sorted(missing))}")
-    boxes = to_array(pred["boxes"]).reshape(-1, 4)
-    labels = to_array(pred["labels"])
-    scores = to_array(pred["scores"]) if "scores" in pred else np.full(len(boxes), default_score)
+    boxes, labels = to_array(pred["boxes"]), to_array(pred["labels"])
+    if not boxes.size:
+        boxes = boxes.reshape(0, 4)
+    n = len(boxes) if boxes.ndim else 0
+    scores = to_array(pred["scores"]) if "scores" in pred else np.full(n, default_score)
     if "class_probs" in pred:
-        probs = to_array(pred["class_probs"])
-    else:
-        probs = _made_up_vectors(labels, scores)
-    detections = Detections(boxes, labels, scores, probs)
-    return to_objects(detections)
+        return to_objects(Detections(boxes, labels, scores, to_array(pred["class_probs"])))
+    bare = Detections(boxes, labels, scores, np.empty((n, 0)))
+    return to_objects(replace(bare, probs=_made_up_vectors(bare.labels, bare.scores)))
 
 
-def _made_up_vectors(labels: npt.NDArray[Any], scores: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    if labels.dtype.kind not in "iu" and len(labels):
+def _made_up_vectors(
+    labels: npt.NDArray[Any], scores: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    if labels.dtype.kind not in "iu":
         raise DataError("class vectors can be made up for whole-number labels only")
     if len(labels) and labels.min() < 0:
         raise DataError(f"label {labels.min()}: expected labels from 0 up")
     probs = np.zeros((len(labels), max(3, int(labels.max(initial=0)) + 1)))
-    probs[np.arange(len(labels)), labels.astype(np.int64)] = scores
+    probs[np.arange(len(labels)), labels] = scores
     return probs
 
 
@@ -129,21 +137,27 @@ def read_passes(
         nonfinite: Refuse a NaN or infinity by name, or keep it.
 
     Raises:
+        ConfigError: n_passes is below 1.
         DataError: A file is missing or broken, an object lacks `box`, `label` or `logit`, vectors
             differ in length, or a number is not finite. The message names folder, pass and id.
     """
+    if n_passes is not None and n_passes < 1:
+        raise ConfigError(f"passes: expected a number of at least 1, got {n_passes}")
     total = count_passes(folder) if n_passes is None else n_passes
     if total < 1:
         raise DataError(f"{folder}: expected prediction_0.json, found no such file")
     objects: list[tuple[int, str, Any]] = []
     counts = np.zeros(total, dtype=np.int64)
-    last_content, last_objects = b"", {}
+    last_content: bytes | None = None
+    last_objects: dict[str, Any] = {}
     for t in range(total):
         path = prediction_path(folder, t)
         try:
             content = path.read_bytes()
         except FileNotFoundError:
             raise DataError(_missing_pass(folder, t, total)) from None
+        except OSError as error:
+            raise DataError(f"{path}: pass {t} cannot be read ({error.strerror})") from error
         if content != last_content:
             last_content, last_objects = content, _parse(content, path)
         counts[t] = len(last_objects)
@@ -160,17 +174,22 @@ def count_passes(folder: Path) -> int:
     total = 0
     while prediction_path(folder, total).is_file():
         total += 1
-    found = sum(1 for _ in folder.glob("prediction_*.json")) if folder.is_dir() else 0
+    found = _files_there(folder)
     if found > total:
         raise DataError(_missing_pass(folder, total, found))
     return total
 
 
+def _files_there(folder: Path) -> int:
+    if not folder.is_dir():
+        return 0
+    return sum(1 for path in folder.iterdir() if _PREDICTION_NAME.fullmatch(path.name))
+
+
 def _missing_pass(folder: Path, t: int, total: int) -> str:
-    there = sum(1 for _ in folder.glob("prediction_*.json")) if folder.is_dir() else 0
     return (
-        f"pass {t} is missing under {folder} (T={total}, {there} files are there); run 'uamt run' "
-        f"again to finish it, or score the first passes with --passes"
+        f"pass {t} is missing under {folder} (T={total}, {_files_there(folder)} files are there); "
+        f"run 'uamt run' again to finish it, or score the first passes with --passes"
     )
 
 
@@ -199,62 +218,28 @@ def _to_passes(
     if not objects:
         return Passes(Detections.empty(), counts)
     try:
-        boxes = np.array([value["box"] for _, _, value in objects])
-        labels = [value["label"] for _, _, value in objects]
-        probs = np.array([value["logit"] for _, _, value in objects])
-        scores = np.array([value.get("score", 0.0) for _, _, value in objects])
-    except (KeyError, TypeError, AttributeError, ValueError):
-        raise _first_fault(objects, folder) from None
-    is_numeric = all(column.dtype.kind in "iuf" for column in (boxes, probs, scores))
-    fits = boxes.shape[1:] == (4,) and probs.ndim == 2 and scores.ndim == 1 and probs.shape[1] > 0
-    if not (is_numeric and fits and all(isinstance(label, int | str | float) for label in labels)):
-        raise _first_fault(objects, folder)
-    kinds = {type(label) for label in labels}
-    label_column = np.array(labels, dtype=np.int64 if kinds == {int} else object)
-    detections = Detections(boxes, label_column, scores, probs)
+        detections = _to_detections([value for _, _, value in objects])
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError, DataError):
+        raise first_fault(objects, folder) from None
     if nonfinite == "refuse":
         finite = detections.is_finite()
         if not finite.all():
             t, key, _ = objects[int(np.argmin(finite))]
             raise DataError(
-                f"{_where(folder, t, key)}: expected finite numbers, got NaN or infinity in box, "
+                f"{where(folder, t, key)}: expected finite numbers, got NaN or infinity in box, "
                 f"score or logit"
             )
     return Passes(detections, counts)
 
 
-def _where(folder: Path, t: int, key: str) -> str:
-    return f"{prediction_path(folder, t)} (image folder '{folder.name}', pass {t}, id '{key}')"
-
-
-def _is_numbers(value: Any) -> bool:
-    return isinstance(value, list) and all(
-        isinstance(number, int | float) and not isinstance(number, bool) for number in value
-    )
-
-
-def _first_fault(objects: Sequence[tuple[int, str, Any]], folder: Path) -> DataError:
-    """Return the error of the first object that is not as it should be."""
-    length: int | None = None
-    for t, key, value in objects:
-        where = _where(folder, t, key)
-        if not isinstance(value, dict):
-            return DataError(f"{where}: expected an object, got a {type(value).__name__}")
-        for field in ("box", "label", "logit"):
-            if field not in value:
-                return DataError(f"{where}: '{field}' is missing")
-        if not _is_numbers(value["box"]) or len(value["box"]) != 4:
-            return DataError(f"{where}: box must be four numbers, got {value['box']!r:.80}")
-        if not isinstance(value["label"], int | str | float):
-            return DataError(f"{where}: label must be a number or text, got {value['label']!r:.80}")
-        if not _is_numbers([value.get("score", 0.0)]):
-            return DataError(f"{where}: score must be a number, got {value['score']!r:.80}")
-        if not _is_numbers(value["logit"]) or not value["logit"]:
-            return DataError(f"{where}: logit must be numbers, got {value['logit']!r:.80}")
-        if length is not None and len(value["logit"]) != length:
-            return DataError(
-                f"{where}: logit has {len(value['logit'])} entries where the detections before it "
-                f"have {length}; all vectors of an image must have one length"
-            )
-        length = len(value["logit"])
-    return DataError(f"{folder}: numbers out of range")
+def _to_detections(values: Sequence[Any]) -> Detections:
+    boxes = [value["box"] for value in values]
+    labels = [value["label"] for value in values]
+    probs = [value["logit"] for value in values]
+    scores = [value.get("score", 0.0) for value in values]
+    # Looked at before numpy, which takes true for 1 and "0.5" for .5.
+    is_plain = kinds(chain(scores, *boxes, *probs)) <= NUMBERS and kinds(labels) <= LABELS
+    if not is_plain or not all(probs):
+        raise DataError("expected plain numbers and class vectors")
+    label_column = np.array(labels, dtype=np.int64 if kinds(labels) == {int} else object)
+    return Detections(np.array(boxes), label_column, np.array(scores), np.array(probs))

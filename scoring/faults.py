@@ -1,0 +1,77 @@
+"""Faults of prediction files: what is wrong with the first object that is not as it should be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from scoring.errors import DataError
+from scoring.layout import prediction_path
+
+NUMBERS: set[type] = {int, float}
+"""Kinds of a coordinate, score or probability: true and false are none."""
+LABELS: set[type] = {int, float, str}
+"""Kinds of a label: whole numbers, and what foreign files hold."""
+
+
+def kinds(values: Iterable[Any]) -> set[type]:
+    """Return the types that occur among these values.
+
+    Example:
+        >>> kinds([1, True]) <= NUMBERS
+        False
+    """
+    return set(map(type, values))
+
+
+def where(folder: Path, t: int, key: str) -> str:
+    """Return the words that name a detection: its file, image, pass and id."""
+    return f"{prediction_path(folder, t)} (image folder '{folder.name}', pass {t}, id '{key}')"
+
+
+def first_fault(objects: Sequence[tuple[int, str, Any]], folder: Path) -> DataError:
+    """Return the error of the first object that is not as it should be.
+
+    Args:
+        objects: Pass, id and parsed value of every detection of an image, in reading order.
+        folder: The image's folder.
+    """
+    length: int | None = None
+    for t, key, value in objects:
+        place = where(folder, t, key)
+        fault = _fault_of(value)
+        if fault:
+            return DataError(f"{place}: {fault}")
+        if length is not None and len(value["logit"]) != length:
+            return DataError(
+                f"{place}: logit has {len(value['logit'])} entries where the detections before it "
+                f"have {length}; all vectors of an image must have one length"
+            )
+        length = len(value["logit"])
+    return DataError(f"{folder}: a coordinate, score or probability is out of range")
+
+
+def _fault_of(value: Any) -> str:
+    """Return what is wrong with one object; empty if nothing is."""
+    if not isinstance(value, dict):
+        return f"expected an object, got a {type(value).__name__}"
+    for field in ("box", "label", "logit"):
+        if field not in value:
+            return f"'{field}' is missing"
+    if not _is_numbers(value["box"]) or len(value["box"]) != 4:
+        return f"box must be four numbers, got {value['box']!r:.80}"
+    label = value["label"]
+    if type(label) not in LABELS:
+        return f"label must be a number or text, got {label!r:.80}"
+    if isinstance(label, int) and not -(2**63) <= label < 2**63:
+        return f"label is out of range, got {label!r:.80}"
+    if not _is_numbers([value.get("score", 0.0)]):
+        return f"score must be a number, got {value['score']!r:.80}"
+    if not _is_numbers(value["logit"]) or not value["logit"]:
+        return f"logit must be numbers, got {value['logit']!r:.80}"
+    return ""
+
+
+def _is_numbers(value: Any) -> bool:
+    return isinstance(value, list) and kinds(value) <= NUMBERS
