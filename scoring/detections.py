@@ -15,7 +15,11 @@ from scoring.errors import DataError
 def to_array(value: Any) -> npt.NDArray[Any]:
     """Return an array, also for a tensor that lies on a device or carries a gradient."""
     detach = getattr(value, "detach", None)
-    return np.asarray(detach().cpu().numpy() if detach is not None else value)
+    if detach is None:
+        return np.asarray(value)
+    tensor = detach().cpu()
+    # Exact from every float type, and numpy has no bfloat16.
+    return np.asarray((tensor.double() if tensor.is_floating_point() else tensor).numpy())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,11 +47,14 @@ class Detections:
     probs: npt.NDArray[np.float64]
 
     def __post_init__(self) -> None:
-        boxes = np.asarray(self.boxes, dtype=np.float64)
-        labels = np.asarray(self.labels)
-        scores = np.asarray(self.scores, dtype=np.float64)
-        probs = np.asarray(self.probs, dtype=np.float64)
-        n = len(boxes)
+        try:
+            boxes = np.asarray(self.boxes, dtype=np.float64)
+            labels = np.asarray(self.labels)
+            scores = np.asarray(self.scores, dtype=np.float64)
+            probs = np.asarray(self.probs, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise DataError(f"detections: expected columns of numbers ({error})") from error
+        n = len(boxes) if boxes.ndim else 0
         if boxes.shape != (n, 4):
             raise DataError(f"boxes: expected shape (N, 4), got {boxes.shape}")
         if labels.shape != (n,) or scores.shape != (n,):
