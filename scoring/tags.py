@@ -22,19 +22,20 @@ def parse_rate(rate: Rate) -> Decimal:
         rate: A number, or its text (`"0.1"`, `".1"`, `"0.10"`).
 
     Raises:
-        ConfigError: The rate is no finite number.
+        ConfigError: The rate is no finite number, or one too large to be any rate.
 
     Example:
         >>> parse_rate(0.1 + 0.2)
         Decimal('0.3')
     """
+    text = str(rate).strip()
     try:
-        exact = Decimal(str(rate).strip())
+        rounded = Decimal(text).quantize(_PLACES, rounding=ROUND_HALF_EVEN)
     except InvalidOperation:
-        exact = Decimal("NaN")
-    if isinstance(rate, bool) or not exact.is_finite():
+        rounded = Decimal("NaN")
+    # Decimal reads an underscore as a separator of digits: the tag 0.1_3 would be the rate 0.13.
+    if isinstance(rate, bool) or "_" in text or not rounded.is_finite():
         raise ConfigError(f"rate: expected a decimal number such as 0.15, got {rate!r}")
-    rounded = exact.quantize(_PLACES, rounding=ROUND_HALF_EVEN)
     return Decimal(0) if rounded == 0 else rounded.normalize()
 
 
@@ -88,6 +89,9 @@ def tag_order(tag: str) -> tuple[tuple[Decimal, ...], str]:
         ['0.05_3', '0.1_3', '0.1_9']
     """
     try:
-        return tuple(Decimal(part) for part in tag.split("_")), ""
+        numbers = tuple(Decimal(part) for part in tag.split("_"))
     except InvalidOperation:
-        return (Decimal("Infinity"),), tag
+        numbers = (Decimal("NaN"),)
+    if all(number.is_finite() for number in numbers):
+        return numbers, ""
+    return (Decimal("Infinity"),), tag
