@@ -62,6 +62,8 @@ class Passes:
         return np.repeat(np.arange(self.n_passes), self.counts)
 
     def __getitem__(self, t: int) -> Detections:
+        if not 0 <= t < self.n_passes:
+            raise IndexError(f"pass {t}: expected 0 to {self.n_passes - 1}")
         start, stop = self.starts[t : t + 2]
         return self.detections.take(np.arange(start, stop))
 

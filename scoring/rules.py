@@ -16,7 +16,7 @@ class Rules:
         name: What the summaries call this rule set.
         iou_threshold: A pair matches only above it (strictly), 0 to 1.
         null_rate: p0 of the binomial test: the share of passes that noise alone may change.
-        alpha: A kill is significant at or below this level.
+        alpha: A kill is significant below this level.
         binomial_n: Number of trials of the binomial test; None means the number of passes T. The
             reference implementation fixes 10 whatever T is.
         nonfinite: A NaN or infinity in a box, score or class vector is refused by name
