@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from scoring.errors import DataError
 from scoring.kill import binomial_test
 from scoring.objects import ObjectTable, ghost_objects, match_objects, miss_objects
 from scoring.passes import Passes
@@ -111,10 +112,18 @@ def score_tracks(tracks: Sequence[Tracks], rules: Rules = DEEPLUQ) -> Floats:
     Returns:
         (M, 37) in the order of `COLUMNS`.
 
+    Raises:
+        DataError: The class vectors of two mutants differ in length.
+
     Source: scoring.md, section 2.
     """
     if not tracks:
         return np.empty((0, len(COLUMNS)))
+    lengths = {t.mutant.detections.n_classes for t in tracks if len(t.mutant)}
+    if len(lengths) > 1:
+        raise DataError(
+            f"expected class vectors of one length in all mutants, got {sorted(lengths)}"
+        )
     match, miss, ghost = match_objects(tracks), miss_objects(tracks), ghost_objects(tracks)
     per_object = (
         (match, _columns(match, 1 - match.iou, match.rate)),
