@@ -42,10 +42,11 @@ def read_table(path: Path) -> pd.DataFrame:
     """Return a mutant's table as it was written, stems as text.
 
     Raises:
-        DataError: The file cannot be read or its columns are not the 38 expected ones.
+        DataError: The file cannot be read, its columns are not the 38 expected ones, or a cell is
+            no number.
     """
     try:
-        table = pd.read_csv(path, dtype={STEM_COLUMN: str}, keep_default_na=False, na_values=[""])
+        table = pd.read_csv(path, dtype=str, keep_default_na=False)
     except (OSError, ValueError) as error:
         raise DataError(f"{path}: cannot be read as a mutant's CSV ({error})") from error
     expected = [STEM_COLUMN, *COLUMNS]
@@ -56,4 +57,16 @@ def read_table(path: Path) -> pd.DataFrame:
             f"{path}: expected the 38 columns of a mutant's CSV in their order; missing "
             f"{missing or 'none'}, not expected {foreign or 'none'}"
         )
+    for column in COLUMNS:
+        # By float(), which is exact: not every version of pandas reads the number that it wrote.
+        texts = [text or "nan" for text in table[column]]
+        try:
+            numbers = np.array([float(text) for text in texts])
+        except ValueError as error:
+            raise DataError(f"{path}: column '{column}': expected numbers ({error})") from error
+        if column in _COUNTS:
+            if not np.isfinite(numbers).all():
+                raise DataError(f"{path}: column '{column}': expected a count in every row")
+            numbers = numbers.astype(np.int64)
+        table[column] = numbers
     return table
