@@ -1,0 +1,5 @@
+#!/usr/bin/env bash
+# The whole job on the built-in detectors and images; the report's path is printed last.
+source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
+ensure_environment ""
+exec .venv/bin/uamt demo "$@"
