@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scoring.errors import DataError
 from scoring.layout import Branch, original_tag, prediction_path
 from scoring.passes import Passes
-from scoring.predictions import count_passes, read_passes
+from scoring.predictions import read_passes
 from scoring.rows import COLUMNS, score_image
 from scoring.rules import DEEPLUQ, Rules
 from scoring.tags import tag_order
@@ -97,11 +97,12 @@ def find_sweep(
 def _tags_of(branch: Branch, names: Sequence[str], stems: set[str]) -> list[str]:
     shape = _TAGS.get(branch.operator, _ANY_TAG)
     head = f"{branch.operator}_"
+    endings = {f"_{stem}" for stem in stems}
     found = set()
     for name in names:
         rest = name.removeprefix(head)
         tag = shape.match(rest)
-        if name.startswith(head) and tag and rest[tag.end() + 1 :] in stems:
+        if name.startswith(head) and tag and rest[tag.end() :] in endings:
             found.add(tag.group())
     return sorted(found - {original_tag(branch.operator)}, key=tag_order)
 
@@ -144,8 +145,8 @@ def read_image(
     """
     branch, root = sweep.branch, sweep.root
     folder = branch.folder(root, original_tag(branch.operator), stem)
-    total = n_passes or count_passes(folder)
-    original = read_passes(folder, total, rules.nonfinite)
+    original = read_passes(folder, n_passes, rules.nonfinite)
+    total = original.n_passes
     mutants = []
     for tag in sweep.tags:
         if (stem, tag) in sweep.crashed:
