@@ -150,7 +150,7 @@ def find_weights(name: str, weights: str) -> WeightsEnum | None:
             (`FCOS_ResNet50_FPN_Weights.COCO_V1`).
 
     Raises:
-        ConfigError: It is a member of another builder's enum.
+        ConfigError: It is a dotted name of another builder's enum, or of no member.
     """
     enum = get_model_weights(name)
     enum_name, dot, member = weights.rpartition(".")
@@ -159,7 +159,9 @@ def find_weights(name: str, weights: str) -> WeightsEnum | None:
             f"weights {weights!r}: expected weights of {name}, which are "
             f"{', '.join(map(str, enum))}"
         )
-    return enum.__members__.get(member if not dot or enum_name == enum.__name__ else weights)
+    if enum_name == enum.__name__ and member not in enum.__members__:
+        raise unknown_weights(name, weights)
+    return enum.__members__.get(member if enum_name == enum.__name__ else weights)
 
 
 def unknown_weights(name: str, weights: str) -> ConfigError:

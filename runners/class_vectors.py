@@ -18,6 +18,9 @@ _EXTRA_BRANCHES = tuple(
     for part in ("roi_pool", "head", "predictor")
 )
 
+# Per image (N, C), or why they could not be recovered.
+_Vectors = list[Tensor] | BrokenTrailError
+
 
 def detect_with_class_vectors(
     model: nn.Module, images: Sequence[Tensor], *, boxes_only: bool = False
@@ -53,7 +56,7 @@ def detect_with_class_vectors(
     followed = [name for name, _ in _modules_with(model, "postprocess_detections")]
     guarded = [name for name, _ in _modules_with(model, "filter_proposals")]
     shadow, copies = _shadow(model, [*followed, *guarded])
-    found: list[list[Tensor]] = []
+    found: list[_Vectors] = []
     for name in followed:
         head = copies[name]
         head.__dict__["postprocess_detections"] = _following(head, found)
@@ -65,21 +68,24 @@ def detect_with_class_vectors(
     outputs = _as_outputs(shadow(list(images)), len(images))
     if all("class_probs" in output for output in outputs):
         return outputs
-    if len(found) != 1 or len(found[0]) != len(outputs):
+    vectors = found[0] if len(found) == 1 else []
+    if isinstance(vectors, BrokenTrailError):
+        raise vectors
+    if len(vectors) != len(outputs):
         raise BrokenTrailError(
             f"class vectors: expected 'class_probs' in the model's output, or one call of a "
             f"torchvision postprocess_detections for all {len(images)} images; got keys "
             f"{sorted(outputs[0])} and {len(found)} calls from {type(model).__name__}; return "
             f"'class_probs' (N, C) from the model, or accept one-hot vectors with --one-hot"
         )
-    for output, vectors in zip(outputs, found[0], strict=True):
-        if len(output["scores"]) != len(vectors):
+    for output, rows in zip(outputs, vectors, strict=True):
+        if len(output["scores"]) != len(rows):
             raise BrokenTrailError(
-                f"class vectors: expected the {len(vectors)} detections of postprocess_detections, "
+                f"class vectors: expected the {len(rows)} detections of postprocess_detections, "
                 f"got {len(output['scores'])} from {type(model).__name__}; return "
                 f"'class_probs' (N, C) from the model"
             )
-        output["class_probs"] = vectors
+        output["class_probs"] = rows
     return outputs
 
 
@@ -149,7 +155,7 @@ def _shallow_copy(module: nn.Module) -> nn.Module:
     return twin
 
 
-def _following(head: nn.Module, found: list[list[Tensor]]) -> Callable[..., Any]:
+def _following(head: nn.Module, found: list[_Vectors]) -> Callable[..., Any]:
     postprocess: Callable[..., Any] = getattr(head, "postprocess_detections")  # noqa: B009
 
     def postprocess_detections(*args: Any, **kwargs: Any) -> Any:
@@ -157,29 +163,37 @@ def _following(head: nn.Module, found: list[list[Tensor]]) -> Callable[..., Any]
         trail = RowTrail(_class_logits(args, kwargs))
         with trail:
             result = postprocess(*args, **kwargs)
-        if isinstance(result, tuple):
-            _, scores, labels = result
-        else:
-            scores = [output["scores"] for output in result]
-            labels = [output["labels"] for output in result]
-        found.append([trail.class_vectors(s, n) for s, n in zip(scores, labels, strict=True)])
+        try:
+            found.append([trail.class_vectors(*columns) for columns in _scores_and_labels(result)])
+        except BrokenTrailError as error:
+            # No fault if the model turns out to return its vectors itself.
+            found.append(error)
         return result
 
     return postprocess_detections
 
 
+def _scores_and_labels(result: Any) -> list[tuple[Tensor, Tensor]]:
+    """Return the columns of each image, from RoI heads (a tuple) or a dense detector (dicts)."""
+    if isinstance(result, tuple) and len(result) == 3:
+        _, scores, labels = result
+        return list(zip(scores, labels, strict=True))
+    if isinstance(result, list) and all(isinstance(output, Mapping) for output in result):
+        return [(output["scores"], output["labels"]) for output in result]
+    raise BrokenTrailError(
+        f"class vectors: expected (boxes, scores, labels) or a list of dicts from "
+        f"postprocess_detections, got {type(result).__name__}; let the model return "
+        f"'class_probs' (N, C) itself"
+    )
+
+
 def _class_logits(args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Tensor]:
+    """Return the class logits that a post-processing was given; none if it is of another kind."""
     logits = args[0] if args else kwargs.get("class_logits", kwargs.get("head_outputs"))
     if isinstance(logits, Mapping):
         logits = logits.get("cls_logits")
-    tensors = [logits] if isinstance(logits, Tensor) else list(logits or ())
-    if not tensors or not all(isinstance(tensor, Tensor) for tensor in tensors):
-        raise BrokenTrailError(
-            "class vectors: expected class logits as the first argument of "
-            "postprocess_detections, or as its 'cls_logits'; let the model return "
-            "'class_probs' (N, C) itself"
-        )
-    return tensors
+    tensors = logits if isinstance(logits, list | tuple) else [logits]
+    return [tensor for tensor in tensors if isinstance(tensor, Tensor)]
 
 
 def _guarding(filter_proposals: Callable[..., Any]) -> Callable[..., Any]:

@@ -88,6 +88,8 @@ def list_suites(
         ConfigError: Two images of a suite share an output name, a suite's name cannot be a
             folder's name or is there twice, or images lie beside the folders of suites.
     """
+    if suites not in ("one", "folders"):
+        raise ConfigError(f"--suites: expected 'one' or 'folders', got {suites!r}")
     if isinstance(source, Mapping):
         roots = {name: Path(path) for name, path in source.items()}
         if not roots:
@@ -179,7 +181,11 @@ def _walk(folder: Path, above: tuple[str, ...]) -> Iterator[Path]:
     real = os.path.realpath(folder)
     if real in above:
         return  # a link to a folder that we are in
-    for entry in sorted(folder.iterdir()):
+    try:
+        entries = sorted(folder.iterdir())
+    except OSError as error:
+        raise DataError(f"images: expected to list '{folder}', got: {error.strerror}") from error
+    for entry in entries:
         if entry.name.startswith("."):
             continue
         if entry.is_dir():

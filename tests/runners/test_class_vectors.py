@@ -311,6 +311,46 @@ def test_scores_that_were_computed_anew_break_the_trail() -> None:
         detect_with_class_vectors(model, [image(3)])
 
 
+def test_a_broken_trail_is_no_fault_where_the_model_returns_its_vectors() -> None:
+    def with_vectors(original: Callable[..., Any], *args: Any) -> Any:
+        return [
+            {**d, "scores": d["scores"] / 2, "class_probs": torch.zeros(len(d["scores"]), 7)}
+            for d in original(*args)
+        ]
+
+    model = altered("ssdlite320_mobilenet_v3_large", with_vectors)
+    assert not detect_with_class_vectors(model, [image(3)])[0]["class_probs"].any()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"), [({"x": 1}, "got dict"), ((1, 2), "got tuple"), ([], "0 calls|1 calls")]
+)
+def test_a_postprocessing_of_another_kind_is_told_what_to_do(given: Any, message: str) -> None:
+    class Odd(Plain):
+        def postprocess_detections(self) -> Any:
+            return given
+
+        def forward(self, images: list[Tensor]) -> Any:
+            self.postprocess_detections()
+            return super().forward(images)
+
+    with pytest.raises(ConfigError, match=f"{message}.*'class_probs'"):
+        detect_with_class_vectors(Odd().eval(), [image(3)])
+
+
+def test_detections_dropped_after_the_postprocessing_are_an_error() -> None:
+    class Fewer(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = small_model("ssdlite320_mobilenet_v3_large")
+
+        def forward(self, images: list[Tensor]) -> Any:
+            return [{k: v[:3] for k, v in output.items()} for output in self.inner(images)]
+
+    with pytest.raises(ConfigError, match=r"expected the 40 detections .* got 3 from Fewer"):
+        detect_with_class_vectors(Fewer().eval(), [image(3)])
+
+
 def test_labels_that_are_not_the_columns_break_the_trail() -> None:
     def shifted(original: Callable[..., Any], *args: Any) -> Any:
         return [{**d, "labels": d["labels"] + 1} for d in original(*args)]

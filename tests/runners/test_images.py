@@ -344,6 +344,8 @@ def test_linked_folders_are_followed_but_not_in_circles(tmp_path: Path) -> None:
 def test_an_unknown_naming_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="'stem' or 'path', got 'both'"):
         list_suites(touch(tmp_path, "1.png"), names="both")  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="'one' or 'folders', got 'all'"):
+        list_suites(tmp_path, suites="all")  # type: ignore[arg-type]
 
 
 def test_a_fingerprint_is_size_and_sha256(tmp_path: Path) -> None:
