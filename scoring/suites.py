@@ -162,9 +162,10 @@ def collect(model: str, suite: str, sweeps: Sequence[SuiteScores]) -> SuiteScore
     for sweep in sweeps[1:]:
         if sweep.stems != stems:
             differing = sorted(set(stems) ^ set(sweep.stems))
+            found = f"only some have {differing[:5]}" if differing else "their order differs"
             raise DataError(
                 f"suite '{suite}' of '{model}': expected the same images for every operator; "
-                f"only some have {differing[:5]}"
+                f"{found}"
             )
     return SuiteScores(
         model,
