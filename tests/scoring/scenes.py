@@ -7,11 +7,17 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from hypothesis import HealthCheck, settings
 
 from scoring.detections import Detections
 from scoring.passes import Passes
 
 Box = Sequence[float]
+
+steadily = settings(
+    deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], max_examples=80
+)
+"""The same examples every time, however busy the machine is."""
 
 
 def found(

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from scoring.errors import ConfigError
 from scoring.tags import dropblock_tag, dropout_tag, format_rate, mutant_tag, parse_rate, tag_order
+from tests.scoring.scenes import steadily
 
 
 @pytest.mark.parametrize(
@@ -52,6 +53,7 @@ def test_the_published_rates_keep_their_names() -> None:
     assert [dropout_tag(rate) for rate in rates] == expected
 
 
+@steadily
 @given(st.integers(0, 10**6))
 def test_a_tag_reads_back_as_its_rate(millionths: int) -> None:
     rate = Decimal(millionths) / 10**6

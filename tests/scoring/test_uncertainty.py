@@ -13,6 +13,7 @@ from hypothesis.extra.numpy import arrays
 
 from scoring import uncertainty as u
 from scoring.hull import hull_perimeter
+from tests.scoring.scenes import steadily
 
 Floats = npt.NDArray[np.float64]
 NAN = float("nan")
@@ -230,6 +231,7 @@ coarse = arrays(np.float64, st.tuples(st.integers(3, 9), st.just(4)), elements=s
 vectors = arrays(np.float64, st.tuples(st.integers(1, 9), st.just(4)), elements=st.integers(1, 16))
 
 
+@steadily
 @given(rows=vectors, boxes=coarse, seed=st.integers(0, 2**16))
 def test_the_order_of_detections_does_not_matter(rows: Floats, boxes: Floats, seed: int) -> None:
     random = np.random.default_rng(seed)
@@ -242,6 +244,7 @@ def test_the_order_of_detections_does_not_matter(rows: Floats, boxes: Floats, se
     assert u.prediction_surface(other_boxes) == pytest.approx(u.prediction_surface(boxes), abs=1e-9)
 
 
+@steadily
 @given(rows=vectors, seed=st.integers(0, 2**16))
 def test_the_numbers_of_the_classes_do_not_matter(rows: Floats, seed: int) -> None:
     # Distinct entries: among equals, the first wins, and that is not the same class.
@@ -252,6 +255,7 @@ def test_the_numbers_of_the_classes_do_not_matter(rows: Floats, seed: int) -> No
     assert u.entropy(other) == pytest.approx(u.entropy(rows), abs=1.1e-5)
 
 
+@steadily
 @given(boxes=coarse, shift=st.integers(-1024, 1024), power=st.integers(-3, 10))
 def test_variance_and_surface_follow_translation_and_scale(
     boxes: Floats, shift: int, power: int
