@@ -61,6 +61,7 @@ class Detector:
         architecture: The name it was loaded by.
         weights: Where its weights come from: `kind` (enum, file, random, builtin or factory) and
             what identifies them (a name, file and sha256, a seed).
+        args: Arguments of the builder or function, such as `min_size`: they decide results too.
         label_names: Name of each label id; empty where the number of classes is unknown.
         scores: What its class vectors hold: a softmax with background at 0, independent
             sigmoids, vectors that the model returns itself, or made-up one-hot vectors.
@@ -71,6 +72,7 @@ class Detector:
     name: str
     architecture: str
     weights: Mapping[str, str | int]
+    args: Mapping[str, Any]
     label_names: tuple[str, ...]
     scores: Scores
     device: torch.device
@@ -137,6 +139,7 @@ def load_detector(
     device: str | torch.device = "cpu",
     name: str | None = None,
     one_hot: bool = False,
+    n_classes: int | None = None,
     seed: int = 0,
 ) -> Detector:
     """Return a detector by name.
@@ -153,6 +156,8 @@ def load_detector(
         device: Where it runs: `cpu`, `cuda`, `cuda:1`.
         name: The model's folder name; None means the builder's or function's name.
         one_hot: Accept a function's model that cannot tell class vectors, and make them up.
+        n_classes: Number of label ids from 0 up, for a function's model whose head does not tell;
+            needed for made-up vectors, which must all have one length.
         seed: Seed of random weights. The global random state is left alone.
 
     Raises:
@@ -170,12 +175,19 @@ def load_detector(
     else:
         module, source, labels = _from_builtin(model, chosen, args)
         one_hot = False
+    label_names = labels or _made_up_labels(module, n_classes)
+    if one_hot and not label_names:
+        raise ConfigError(
+            f"model {model}: made-up class vectors must all have one length, and nothing tells how "
+            f"many classes there are; give it with --n-classes"
+        )
     return Detector(
         model=module.eval().to(target),
         name=check_folder_name(name or model.rpartition(":")[2], "model"),
         architecture=model,
         weights=source,
-        label_names=labels or _made_up_labels(module),
+        args=args,
+        label_names=label_names,
         scores="one_hot" if one_hot else _kind_of_scores(module),
         device=target,
     )
@@ -274,10 +286,11 @@ def _kind_of_scores(module: nn.Module) -> Scores:
     return "sigmoid" if is_sigmoid else "softmax"
 
 
-def _made_up_labels(module: nn.Module) -> tuple[str, ...]:
+def _made_up_labels(module: nn.Module, n_classes: int | None) -> tuple[str, ...]:
     detectors = [m for m in module.modules() if isinstance(m, FasterRCNN | RetinaNet | FCOS | SSD)]
-    n_classes = count_classes(detectors[0].state_dict()) if detectors else None
+    if n_classes is None and detectors:
+        n_classes = count_classes(detectors[0].state_dict())
     names = [f"class_{i}" for i in range(n_classes or 0)]
-    if names and isinstance(detectors[0], FasterRCNN | SSD):
+    if names and detectors and isinstance(detectors[0], FasterRCNN | SSD):
         names[0] = "__background__"
     return tuple(names)

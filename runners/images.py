@@ -76,7 +76,7 @@ def list_suites(
     Args:
         source: A folder, or suite names with a folder each.
         names: How results are named: by the file's stem, or by its whole path below the suite's
-            folder, joined with two underscores (`cam_front__0001`).
+            folder, joined with two underscores (`cam_front__0001`; `a__jpg` beside `a__png`).
         suites: A folder is one suite of its own name, or each first-level folder in it is one.
             Has no meaning when the suites are named.
 
@@ -136,18 +136,26 @@ def list_images(root: Path, suite: str, names: Names = "stem") -> tuple[ImageRef
             f"suite '{suite}': expected images ({' '.join(sorted(IMAGE_SUFFIXES))}) under "
             f"'{root}', found none"
         )
+    stems = _output_names([relative for relative, _ in files], names)
     refs = tuple(
-        ImageRef(suite, relative, _output_name(relative, names), path) for relative, path in files
+        ImageRef(suite, relative, stem, path)
+        for (relative, path), stem in zip(files, stems, strict=True)
     )
-    twins = _equal_names([ref.stem for ref in refs])
+    twins = _equal_names(stems)
     if twins:
         raise ConfigError(_collision_message(suite, refs, twins, names))
     return refs
 
 
-def _output_name(relative_path: str, names: Names) -> str:
-    parts = PurePosixPath(relative_path).parts
-    return output_stem("__".join(parts) if names == "path" else parts[-1])
+def _output_names(relative_paths: Sequence[str], names: Names) -> list[str]:
+    if names == "stem":
+        return [output_stem(PurePosixPath(path).name) for path in relative_paths]
+    joined = ["__".join(PurePosixPath(path).parts) for path in relative_paths]
+    stems = [output_stem(name) for name in joined]
+    # Files that differ in their suffix alone keep it: a.jpg and a.png are a__jpg and a__png.
+    for i in (i for group in _equal_names(stems) for i in group):
+        stems[i] += joined[i][len(stems[i]) :].replace(".", "__")
+    return stems
 
 
 def _equal_names(names: Sequence[str]) -> list[list[int]]:
@@ -164,10 +172,9 @@ def _collision_message(
     suite: str, refs: Sequence[ImageRef], twins: list[list[int]], names: Names
 ) -> str:
     shown = [" = ".join(f"'{refs[i].relative_path}'" for i in group) for group in twins]
-    by_path = [_output_name(ref.relative_path, "path") for ref in refs]
+    by_path = _output_names([ref.relative_path for ref in refs], "path")
     if names == "stem" and not _equal_names(by_path):
-        example = by_path[twins[0][0]]
-        advice = f"use --names path ('{example}')"
+        advice = f"use --names path ('{by_path[twins[0][0]]}')"
     else:
         advice = "rename one of each"
     return (

@@ -66,6 +66,7 @@ def settings_section(detector: Detector, settings: Settings) -> dict[str, Any]:
         "model": {
             "architecture": detector.architecture,
             "weights": dict(detector.weights),
+            "args": {name: repr(value) for name, value in detector.args.items()},
             "state_sha256": state_hash(detector.model),
             "scores": detector.scores,
             "label_names": list(detector.label_names),

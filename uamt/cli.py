@@ -159,7 +159,7 @@ def given_options(arguments: argparse.Namespace) -> Mapping[str, Any]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
     arguments = build_parser().parse_args(argv)
-    signal.signal(signal.SIGTERM, _interrupt)
+    before = signal.signal(signal.SIGTERM, _interrupt)
     try:
         return int(arguments.run(arguments))
     except UamtError as error:
@@ -179,6 +179,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         place = f" '{Path(error.filename)}'" if error.filename else ""
         print(f"uamt: error: {error.strerror or error}{place}", file=sys.stderr)
         return 3
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _interrupt(number: int, frame: object) -> None:

@@ -42,13 +42,7 @@ def doctor(arguments: argparse.Namespace) -> int:
     values: dict[str, Any] = {option.key: option.default for option in OPTIONS}
     values |= {"model.name": arguments.model, **given_options(arguments)}
     images = _doctor_images(values["images"])
-    sites = values["sites"]
-    checks = examine(
-        load(values),
-        images,
-        sites[0] if isinstance(sites, tuple) and len(sites) == 1 else sites,
-        values["score_threshold"],
-    )
+    checks = examine(load(values), images, values["sites"], values["score_threshold"])
     for check in checks:
         print(f"{check.outcome:<12}  {check.claim}: {check.detail}")
     outcomes = [check.outcome for check in checks]

@@ -41,20 +41,20 @@ def resolve(file: Path | None, flags: Mapping[str, Any]) -> dict[str, Any]:
 
 def load(values: Mapping[str, Any]) -> Detector:
     """Return the detector of a resolved configuration."""
+    from runners.architectures import parse_model_args
     from runners.detectors import load_detector
 
+    # Text is read as the literal that it is, so that a file can say what TOML cannot, such as None.
     args = values["model.args"] or {}
-    texts = [f"{k}={v}" for k, v in args.items() if isinstance(v, str)]
-    given = {k: v for k, v in args.items() if not isinstance(v, str)}
-    from runners.architectures import parse_model_args
-
+    texts = parse_model_args([f"{k}={v}" for k, v in args.items() if isinstance(v, str)])
     return load_detector(
         values["model.name"],
         values["model.weights"],
-        model_args={**parse_model_args(texts), **given},
+        model_args={**args, **texts},
         device=values["model.device"],
         name=values["model.folder"],
         one_hot=values["model.one_hot"],
+        n_classes=values["model.n_classes"],
         seed=values["seed"],
     )
 
@@ -91,8 +91,6 @@ def _operators(values: Mapping[str, Any], detector: Detector) -> tuple[list[Oper
     from uamt.experiments import fitting
 
     wanted = values["operators"]
-    sites = values["sites"]
-    sites = sites if isinstance(sites, str) else sites[0] if len(sites) == 1 else sites
     built = []
     for name in wanted or ("mc_dropout", "mc_dropblock"):
         prefix = f"operators.{name}."
@@ -101,7 +99,7 @@ def _operators(values: Mapping[str, Any], detector: Detector) -> tuple[list[Oper
             for key in BY_KEY
             if key.startswith(prefix) and values[key] is not None
         }
-        built.append(get_operator(name)(sites=sites, **options))  # type: ignore[call-arg]
+        built.append(get_operator(name)(sites=values["sites"], **options))  # type: ignore[call-arg]
     return (built, []) if wanted else fitting(detector, built)
 
 

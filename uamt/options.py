@@ -20,7 +20,8 @@ class Option:
         key: Dotted key of the TOML file.
         flag: Flag of the command line.
         shape: What a value is: `text`, `whole`, `number`, `yes`, `texts`, `wholes`, `numbers`,
-            `table` (of text or numbers by name), or a choice as `a|b`.
+            `patterns` (one text or several), `table` (of text or numbers by name), or a choice
+            as `a|b`.
         help: What it does, for `--help` and the documentation.
         default: What holds without it.
     """
@@ -49,6 +50,12 @@ OPTIONS = (
     Option("model.folder", "--name", "text", "the model's folder name; none: the builder's name"),
     Option("model.args", "--model-arg", "table", "K=V for the builder, such as num_classes=3"),
     Option("model.one_hot", "--one-hot", "yes", "make up class vectors the model lacks", False),
+    Option(
+        "model.n_classes",
+        "--n-classes",
+        "whole",
+        "label ids from 0 up, where the model cannot tell",
+    ),
     Option("model.device", "--device", "text", "cpu, cuda or cuda:N", "cpu"),
     Option("images", "--images", "text", "folder of the images"),
     Option(
@@ -73,7 +80,7 @@ OPTIONS = (
     Option(
         "sites",
         "--sites",
-        "texts",
+        "patterns",
         "preset (uamters, head, last, ...) or module patterns",
         "uamters",
     ),
@@ -171,11 +178,15 @@ def check_value(option: Option, value: Any, where: str) -> Any:
         if isinstance(value, dict) or (option.key == "suites" and value in ("one", "folders")):
             return value
         raise ConfigError(f"{where}: expected a table of names and values, got {value!r}")
-    expected, fits = _SHAPES[shape.removesuffix("s")]
+    expected, fits = _SHAPES[_item_shape(option)]
     items = [value] if not isinstance(value, list | tuple) else list(value)
     if not items or not all(fits(item) for item in items):
         raise ConfigError(f"{where}: expected a list, each {expected}, got {value!r}")
-    return tuple(items)
+    return items[0] if shape == "patterns" and len(items) == 1 else tuple(items)
+
+
+def _item_shape(option: Option) -> str:
+    return "text" if option.shape == "patterns" else option.shape.removesuffix("s")
 
 
 def parse_flag(option: Option, texts: Sequence[str] | bool) -> Any:
@@ -188,7 +199,7 @@ def parse_flag(option: Option, texts: Sequence[str] | bool) -> Any:
         return texts
     if option.shape == "table":
         return _parse_table(option, texts)
-    shape = option.shape.removesuffix("s")
+    shape = _item_shape(option)
     if option.shape in _SHAPES or "|" in option.shape:
         return check_value(option, _parse_one(option.flag, shape, texts[-1]), option.flag)
     parts = [part.strip() for text in texts for part in text.split(",") if part.strip()]

@@ -245,9 +245,12 @@ def test_a_function_that_gives_no_model_is_an_error(reference: str, message: str
 def test_one_hot_vectors_are_made_up_only_when_accepted() -> None:
     with pytest.raises(ConfigError, match="--one-hot"):
         load_detector(here("two_boxes")).detect([image()])
-    detector = load_detector(here("two_boxes"), one_hot=True)
+    with pytest.raises(ConfigError, match="--n-classes"):
+        load_detector(here("two_boxes"), one_hot=True)
+    detector = load_detector(here("two_boxes"), one_hot=True, n_classes=4)
+    assert detector.label_names == ("class_0", "class_1", "class_2", "class_3")
     assert detector.scores == "one_hot"
-    assert detector.detect([image()])[0].probs.tolist() == [[0, 0, 0.75], [0, 0.25, 0]]
+    assert detector.detect([image()])[0].probs.tolist() == [[0, 0, 0.75, 0], [0, 0.25, 0, 0]]
 
 
 def test_one_hot_means_nothing_where_there_are_vectors() -> None:
@@ -280,7 +283,7 @@ def test_a_demo_detector_takes_no_weights() -> None:
 
 
 def as_detector(model: nn.Module) -> Detector:
-    return Detector(model, "m", "m", {}, (), "softmax", torch.device("cpu"))
+    return Detector(model, "m", "m", {}, {}, (), "softmax", torch.device("cpu"))
 
 
 @pytest.mark.parametrize("name", ["maskrcnn_resnet50_fpn", "fcos_resnet50_fpn", LITE])
@@ -328,7 +331,9 @@ def test_an_image_of_another_shape_or_type_is_an_error(bad: Tensor) -> None:
 def test_nan_is_an_error_and_not_an_empty_image() -> None:
     with pytest.raises(DataError, match="NaN or infinite"):
         as_detector(small_model(LITE)).detect([image(3) * float("nan")])
-    detector = load_detector(here("two_boxes"), model_args={"bad": float("inf")}, one_hot=True)
+    detector = load_detector(
+        here("two_boxes"), model_args={"bad": float("inf")}, one_hot=True, n_classes=3
+    )
     with pytest.raises(DataError, match="NaN or infinite"):
         detector.detect([image(3)])
 

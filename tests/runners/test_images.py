@@ -285,6 +285,14 @@ def test_equal_stems_in_two_folders_offer_names_by_path(tmp_path: Path) -> None:
     assert stems == ["cam_back__0001", "cam_front__0001"]
 
 
+def test_files_that_differ_in_their_suffix_keep_it_when_named_by_path(tmp_path: Path) -> None:
+    touch(tmp_path, "a.jpg", "a.png", "b.png")
+    with pytest.raises(ConfigError, match=r"'a\.jpg' = 'a\.png'; use --names path \('a__jpg'\)"):
+        list_images(tmp_path, "s")
+    refs = list_images(tmp_path, "s", "path")
+    assert [ref.stem for ref in refs] == ["a__jpg", "a__png", "b"]
+
+
 @pytest.mark.parametrize("names", ["stem", "path"])
 @pytest.mark.parametrize(
     ("first", "second"),

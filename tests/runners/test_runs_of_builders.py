@@ -27,6 +27,7 @@ def detector_of(builder: str) -> Detector:
         name=builder,
         architecture=builder,
         weights={"kind": "random"},
+        args={},
         label_names=tuple(f"class_{i}" for i in range(7)),
         scores="sigmoid" if builder.startswith(("retinanet", "fcos")) else "softmax",
         device=torch.device("cpu"),
