@@ -119,7 +119,7 @@ def _print_run(summary: Summary, root: Path, passes: int) -> int:
     print(
         f"{count_of(summary.n_run, 'unit')} (image x mutant, {passes} passes each) run in "
         f"{summary.seconds:.0f} s, {summary.n_skipped:,} done before, "
-        f"{count_of(len(summary.crashed), 'crash').replace('crashs', 'crashes')}, "
+        f"{count_of(len(summary.crashed), 'crash', 'crashes')}, "
         f"{count_of(len(summary.unreadable), 'unreadable image')}."
     )
     print(f"Predictions: {root.resolve()}")

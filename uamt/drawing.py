@@ -1,6 +1,6 @@
 """Pictures: an original and a mutant pass side by side, with matches, misses and ghosts.
 
-Kinds differ in colour (safe for colour-blind readers), in line and in their tag.
+Kinds differ in colour (safe for colour-blind readers), in line, and misses and ghosts in their tag.
 """
 
 from __future__ import annotations
@@ -79,6 +79,24 @@ def draw_pass(
     return both
 
 
+_DARK = 50
+"""Mean grey value below which a picture is too dark to look at on a page."""
+
+
+def brightened(image: Image.Image) -> tuple[Image.Image, bool]:
+    """Return the picture bright enough to look at, and whether it had to be changed for that.
+
+    Detections are drawn over it; what the detector saw stays as it was.
+    """
+    grey = np.asarray(image.convert("L"), dtype=np.float64)
+    if grey.mean() >= _DARK:
+        return image, False
+    top = max(1.0, float(np.percentile(grey, 99.5)))
+    pixels = np.asarray(image.convert("RGB"), dtype=np.float64)
+    lifted = 255 * np.clip(pixels / top, 0, 1) ** 0.8
+    return Image.fromarray(lifted.astype(np.uint8)), True
+
+
 def _draw(
     image: Image.Image,
     detections: Detections,
@@ -97,8 +115,8 @@ def _draw(
         _rectangle(canvas, box, style)
         known = isinstance(label, (int, np.integer)) and 0 <= label < len(label_names)
         name = label_names[label] if known else str(label)
-        text = f"{style.word} {name:.24} {score:.2f}"
-        _tag(canvas, box, text, style, font, half.height)
+        word = "" if kind == "match" else f"{style.word} "  # the line says it, and room is dear
+        _tag(canvas, box, f"{word}{name:.24} {score:.2f}", style, font, half.size)
     return half
 
 
@@ -141,13 +159,12 @@ def _tag(
     text: str,
     style: Style,
     font: ImageFont.FreeTypeFont | ImageFont.ImageFont,
-    height_px: int,
+    size_px: tuple[int, int],
 ) -> None:
     """Write a tag above the box, or inside it at the picture's upper edge."""
     left, top, right, bottom = canvas.textbbox((0, 0), text, font=font)
     wide, high = right - left + 6, bottom - top + 6
-    x = max(0.0, float(box[0]))
-    y = float(box[1]) - high
-    y = min(max(y, 0.0), height_px - high)
+    x = max(0.0, min(float(box[0]), size_px[0] - wide))
+    y = max(0.0, min(float(box[1]) - high, size_px[1] - high))
     canvas.rectangle((x, y, x + wide, y + high), fill=style.colour)
     canvas.text((x + 3 - left, y + 3 - top), text, fill="black", font=font)

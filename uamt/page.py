@@ -17,8 +17,8 @@ from scoring.layout import Branch, original_tag
 from scoring.predictions import read_passes
 from scoring.suites import SuiteScores
 from scoring.tracks import Tracks, track
-from uamt.drawing import STYLES, draw_pass
-from uamt.presentation import LEGEND, summary_table
+from uamt.drawing import STYLES, brightened, draw_pass
+from uamt.presentation import LEGEND, count_of, summary_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,17 +119,19 @@ def _picture(suite: SuiteScores, image: int, mutant: int, source: Source) -> Pic
     t = int(np.argmax(counts[:, 1] + counts[:, 2]))
     with Image.open(source.images[suite.suite, stem]) as opened:
         upright = ImageOps.exif_transpose(opened).convert("RGB")
-    drawn = draw_pass(upright, tracks, t, source.label_names.get(suite.model, ()))
+    shown, is_brightened = brightened(upright)
+    drawn = draw_pass(shown, tracks, t, source.label_names.get(suite.model, ()))
     buffer = io.BytesIO()
     drawn.save(buffer, "JPEG", quality=85)
-    matches, misses, ghosts = counts[t]
+    matches, misses, ghosts = counts[t].tolist()
     changed = int(((counts[:, 1] > 0) | (counts[:, 2] > 0)).sum())
     kills = int(suite.killed("miss_ghost", "significant")[image].sum())
     caption = (
         f"{suite.model}, suite {suite.suite}, image {stem}, mutant {operator} {tag}, pass {t}: "
-        f"{matches} matched, {misses} missed, {ghosts} ghosts. {changed} of {tracks.n_passes} "
-        f"passes differ from the original; this image kills {kills} of {len(suite.mutants)} "
-        f"mutants."
+        f"{count_of(matches, 'match', 'matches')}, {count_of(misses, 'miss', 'misses')}, "
+        f"{count_of(ghosts, 'ghost')}. {changed} of {tracks.n_passes} passes differ from the "
+        f"original; this image kills {kills} of {len(suite.mutants)} mutants."
+        f"{' Brightened for viewing.' if is_brightened else ''}"
     )
     return Picture(
         data=base64.b64encode(buffer.getvalue()).decode(),

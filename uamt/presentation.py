@@ -67,11 +67,11 @@ def _interval(row: Mapping[Any, Any], name: str) -> str:
     return f"{row[name]:.2f} [{row[f'{name}_low']:.2f}, {row[f'{name}_high']:.2f}]"
 
 
-def count_of(number: int, noun: str) -> str:
+def count_of(number: int, noun: str, plural: str | None = None) -> str:
     """Return a number with its noun in the right form.
 
     Example:
-        >>> count_of(1, "image"), count_of(1200, "unit")
-        ('1 image', '1,200 units')
+        >>> count_of(1, "image"), count_of(1200, "unit"), count_of(0, "crash", "crashes")
+        ('1 image', '1,200 units', '0 crashes')
     """
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
