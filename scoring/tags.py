@@ -34,7 +34,7 @@ def parse_rate(rate: Rate) -> Decimal:
     except InvalidOperation:
         rounded = Decimal("NaN")
     # Decimal reads an underscore as a separator of digits: the tag 0.1_3 would be the rate 0.13.
-    if isinstance(rate, bool) or "_" in text or not rounded.is_finite():
+    if "_" in text or not rounded.is_finite():
         raise ConfigError(f"rate: expected a decimal number such as 0.15, got {rate!r}")
     return Decimal(0) if rounded == 0 else rounded.normalize()
 

@@ -152,11 +152,11 @@ def test_the_difference_of_a_suite_to_itself_includes_zero() -> None:
 def test_means_are_over_images_then_mutants_and_skip_nan() -> None:
     scores = suite([[0, 0], [0, 0], [0, 0]])
     column = "[match] iou_mean"
-    scores.values[:, :, COLUMNS.index(column)] = [[0.2, 0.9], [np.nan, 0.5], [0.4, np.nan]]
-    # mutant means .3 and .7; over all five known cells it would be .4
-    assert scores.mean(column) == pytest.approx(0.5)
+    scores.values[:, :, COLUMNS.index(column)] = [[0.2, 0.9], [np.nan, 0.5], [np.nan, np.nan]]
+    # mutant means .2 and .7; over all known cells it would be .53
+    assert scores.mean(column) == pytest.approx(0.45)
     scores.values[:, 1, COLUMNS.index(column)] = np.nan
-    assert scores.mean(column) == pytest.approx(0.3)
+    assert scores.mean(column) == pytest.approx(0.2)
     scores.values[:, 0, COLUMNS.index(column)] = np.nan
     assert np.isnan(scores.mean(column))
 

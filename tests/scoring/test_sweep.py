@@ -83,6 +83,7 @@ def test_folders_of_no_known_image_and_files_are_no_mutants(tmp_path: Path) -> N
     (folder / "mc_dropout_0.3x").mkdir()
     (folder / "mc_dropout_0.4-x").mkdir()
     (folder / "other_0.6_x").mkdir()
+    (folder / "0.7_x").mkdir()
     (folder / "mc_dropout_0.5_x").write_text("a file")
     assert find_sweep(tmp_path, branch).tags == ("0.1",)
 
