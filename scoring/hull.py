@@ -22,8 +22,6 @@ _PLAIN_WIDTH = 1e-9
 _TWIN_DISTANCE = 1e-11
 """Sets with points nearer than this, relative to the largest coordinate, yet not equal, go to
 Qhull: at about 1e-16 the direction of a turn is noise, and the walk may keep an inner point."""
-_LARGEST_STILL = 1e300
-"""Sets with larger coordinates go to Qhull, which refuses them."""
 
 
 def hull_perimeter(points: Floats) -> float:
@@ -99,8 +97,7 @@ def _is_still(points: Floats, starts: npt.NDArray[np.int64]) -> npt.NDArray[np.b
         high = np.maximum.reduceat(points, starts, axis=0)
         same = low == high
         exact = same & (np.round(low * 64) == low * 64) & (np.abs(low) < 2**30)
-        # Beyond this the sum of the coordinates, and with it their mean, may overflow.
-        finite = (np.maximum(np.abs(low), np.abs(high)) < _LARGEST_STILL).all(axis=1)
+        finite = np.isfinite(low + high).all(axis=1)
     return np.asarray(finite & (same.all(axis=1) | exact.any(axis=1)), dtype=np.bool_)
 
 

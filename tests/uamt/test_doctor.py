@@ -1,0 +1,168 @@
+"""The doctor: holds on a sound detector, fails on a fault, and says when it proves nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import torch
+from PIL import Image
+from torch import nn
+
+from mutators import DropoutMutation, Injection
+from runners.builtin import suites
+from runners.detectors import load_detector
+from runners.images import list_images, read_image
+from tests.runners.test_runs_of_builders import detector_of
+from tests.uamt.conftest import Command
+from uamt.doctor import Check, count_hooks, examine
+
+
+def outcomes(checks: list[Check]) -> dict[str, str]:
+    return {check.claim: check.outcome for check in checks}
+
+
+def pictures(number: int = 2) -> dict[str, torch.Tensor]:
+    refs = list_images(suites()["plain"], "plain")[:number]
+    return {ref.relative_path: read_image(ref.path) for ref in refs}
+
+
+@pytest.mark.parametrize("model", ["demo_fasterrcnn", "demo_retinanet"])
+def test_every_check_holds_on_the_demo_detectors(uamt: Command, model: str) -> None:
+    code, stdout, _ = uamt("doctor", model)
+    lines = stdout.splitlines()
+    assert code == 0, stdout
+    assert all(line.startswith("ok ") for line in lines[:-1])
+    assert lines[-1].startswith(f"{model}: all {len(lines) - 1} checks hold.")
+    for claim in (
+        "mc_dropout at rate 0 is bit-identical",
+        "mc_dropblock at rate 0 is bit-identical",
+        "mc_dropout at rate 0.5 changes detections",
+        "mc_dropblock at rate 0.5 changes detections",
+        "class vector",
+        "norm layers",
+        "parameters and buffers",
+        "hooks are gone after an exception",
+    ):
+        assert claim in stdout
+
+
+@pytest.mark.parametrize("builder", ["fcos_resnet50_fpn", "ssdlite320_mobilenet_v3_large"])
+def test_every_check_holds_on_other_families(builder: str) -> None:
+    from tests.builders import image
+
+    checks = examine(detector_of(builder), {"a": image(1)}, score_threshold=0.0)
+    assert set(outcomes(checks).values()) == {"ok"}, checks
+
+
+def test_it_is_inconclusive_where_the_original_finds_nothing(uamt: Command, tmp_path: Path) -> None:
+    Image.new("RGB", (64, 64), "black").save(tmp_path / "black.png")
+    code, stdout, _ = uamt("doctor", "demo_fasterrcnn", "--images", tmp_path)
+    assert code == 3
+    assert "inconclusive  the original finds objects: 0 detections" in stdout
+    assert "give images that it knows with --images" in stdout
+    assert "FAILED" not in stdout
+    assert "inconclusive; nothing failed" in stdout
+
+
+def test_fully_connected_sites_are_examined_with_dropout_alone(uamt: Command) -> None:
+    code, stdout, _ = uamt("doctor", "demo_fasterrcnn", "--sites", "head")
+    assert code == 0
+    assert "mc_dropblock is left out" in stdout
+    assert "mc_dropblock at rate" not in stdout
+
+
+def test_a_hook_left_behind_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    sound = DropoutMutation.on_model
+
+    @contextmanager
+    def leaking(self: DropoutMutation, model: nn.Module) -> Iterator[Injection]:
+        with sound(self, model) as injection:
+            yield injection
+        next(model.children()).register_forward_hook(lambda *_: None)
+
+    monkeypatch.setattr(DropoutMutation, "on_model", leaking)
+    detector = load_detector("demo_retinanet")
+    found = outcomes(examine(detector, pictures()))
+    assert found["hooks are gone"] == "FAILED"
+    assert count_hooks(detector.model) > 0
+
+
+@pytest.mark.parametrize("what", ["parameter", "buffer"])
+def test_a_changed_model_is_found(monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+    sound = DropoutMutation.on_model
+
+    @contextmanager
+    def changing(self: DropoutMutation, model: nn.Module) -> Iterator[Injection]:
+        with sound(self, model) as injection:
+            yield injection
+        norm = model.get_submodule("backbone.body.bn1")
+        with torch.no_grad():
+            (norm.weight if what == "parameter" else norm.running_mean).mul_(1.5)
+
+    monkeypatch.setattr(DropoutMutation, "on_model", changing)
+    found = outcomes(examine(load_detector("demo_retinanet"), pictures()))
+    assert found["parameters and buffers are untouched"] == "FAILED"
+    assert found["norm layers are untouched"] == "FAILED"
+    assert found["the model's outputs are as before"] == "FAILED"
+
+
+def test_a_mutation_without_effect_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    from mutators.masks import Masked
+
+    monkeypatch.setattr(
+        DropoutMutation,
+        "perturb",
+        lambda self, x, rows: Masked(x, torch.tensor(0), torch.tensor(0)),
+    )
+    found = outcomes(examine(load_detector("demo_retinanet"), pictures()))
+    assert found["mc_dropout at rate 0.5 changes detections"] == "FAILED"
+    assert found["mc_dropblock at rate 0.5 changes detections"] == "ok"
+
+
+def test_an_operator_that_changes_at_rate_zero_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(DropoutMutation, "is_identity", property(lambda self: False))
+    monkeypatch.setattr(
+        DropoutMutation,
+        "perturb",
+        lambda self, x, rows: type(
+            "M",
+            (),
+            {
+                "output": x * 1.01,
+                "dropped": torch.tensor(0),
+                "empty": torch.tensor(0),
+                "block": None,
+            },
+        )(),
+    )
+    found = outcomes(examine(load_detector("demo_retinanet"), pictures()))
+    assert found["mc_dropout at rate 0 is bit-identical"] == "FAILED"
+    assert found["mc_dropblock at rate 0 is bit-identical"] == "ok"
+
+
+def test_vectors_that_do_not_fit_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    import dataclasses
+
+    from runners.detectors import Detector
+    from scoring.detections import Detections
+
+    sound = Detector.detect
+
+    def swapped(self: Detector, images: list[torch.Tensor]) -> list[Detections]:
+        return [
+            dataclasses.replace(d, probs=d.probs[::-1] if len(d) > 1 else d.probs * 0.5)
+            for d in sound(self, images)
+        ]
+
+    monkeypatch.setattr(Detector, "detect", swapped)
+    found = outcomes(examine(load_detector("demo_fasterrcnn"), pictures()))
+    assert found["the class vector of every detection fits"] == "FAILED"
+
+
+def test_unknown_sites_are_wrong_usage(uamt: Command) -> None:
+    code, _, stderr = uamt("doctor", "demo_fasterrcnn", "--sites", "no.such.*")
+    assert code == 2
+    assert "matches no module" in stderr

@@ -1,0 +1,78 @@
+"""The Python facade: the three lines of the README, and its refusal of strangers."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import uamt
+from scoring.errors import ConfigError
+from scoring.layout import find_branches
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_run_and_score_in_python(photos: Path, tmp_path: Path) -> None:
+    detector = uamt.load_detector("demo_retinanet")
+    out = tmp_path / "experiment"
+    sweeps = [uamt.MCDropout(rates=(0.1,)), uamt.MCDropBlock(rates=(0.2,), blocks=(3,))]
+    summary = uamt.run(detector, photos, sweeps, passes=2, out=out, score_threshold=0.3)
+    assert (summary.n_run, summary.is_clean) == (8, True)
+    assert uamt.run(detector, photos, sweeps, passes=2, out=out, score_threshold=0.3).n_skipped == 8
+    table = uamt.score(out)
+    assert table["mutants"].tolist() == [2]
+
+
+def test_the_default_sweep_is_the_study_s(photos: Path, tmp_path: Path) -> None:
+    from runners.campaign import Campaign
+
+    mutants: list[int] = []
+
+    def count(campaign: Campaign, **_: object) -> object:
+        mutants.append(len(campaign.mutants()))
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("runners.campaign.prepare", count)
+        with pytest.raises(KeyboardInterrupt):
+            uamt.run(uamt.load_detector("demo_retinanet"), photos, out=tmp_path / "out")
+    assert mutants == [54 + 2]
+
+
+def test_an_unknown_setting_is_refused(photos: Path, tmp_path: Path) -> None:
+    detector = uamt.load_detector("demo_retinanet")
+    with pytest.raises(TypeError, match="pases"):
+        uamt.run(detector, photos, out=tmp_path / "out", pases=3)
+    with pytest.raises(ConfigError, match="passes"):
+        uamt.run(detector, photos, out=tmp_path / "out", passes=0)
+    assert find_branches(tmp_path / "out") == []
+
+
+def test_all_names_can_be_had() -> None:
+    for name in uamt.__all__:
+        assert getattr(uamt, name) is not None
+    assert set(uamt.__all__) <= set(dir(uamt))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = uamt.nothing
+
+
+def test_importing_it_loads_no_torch() -> None:
+    script = "import sys, uamt; uamt.score; assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True)
+
+
+def test_a_strange_scoring_package_is_refused_with_both_paths(tmp_path: Path) -> None:
+    stranger = tmp_path / "scoring"
+    stranger.mkdir()
+    (stranger / "__init__.py").write_text("")
+    script = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); sys.path.append({str(ROOT)!r}); import uamt"
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode != 0
+    assert str(stranger / "__init__.py") in done.stderr
+    assert str(ROOT / "uamt" / "__init__.py") in done.stderr
+    assert "ImportError" in done.stderr
