@@ -15,34 +15,44 @@ from runners.settings import arithmetic
 from scoring.errors import ConfigError, DataError
 
 
+_Job = tuple[int, int]
+"""Number of a campaign, and of one of its images."""
+
+
 class _Worker:
     """What a worker process holds: set once, when it starts."""
 
-    prepared: Prepared
-    done: Mapping[Unit, Entry]
+    campaigns: Sequence[tuple[Prepared, Mapping[Unit, Entry]]]
 
 
-def _start(prepared: Prepared, done: Mapping[Unit, Entry]) -> None:
+def _start(campaigns: Sequence[tuple[Prepared, Mapping[Unit, Entry]]]) -> None:
     # The parent decides when to stop: an interrupt at the terminal reaches all of the group.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    _Worker.prepared, _Worker.done = prepared, done
+    _Worker.campaigns = campaigns
 
 
-def _run(index: int) -> list[tuple[Entry, bool]]:
-    prepared = _Worker.prepared
+def _run(job: _Job) -> tuple[int, list[tuple[Entry, bool]]]:
+    number, index = job
+    prepared, done = _Worker.campaigns[number]
     ref = prepared.campaign.images[index]
+    ledger = Ledger(prepared.campaign.root)
     with arithmetic(prepared.campaign.settings.threads):
-        return list(run_image(prepared, ref, _Worker.done, Ledger(prepared.campaign.root)))
+        return number, list(run_image(prepared, ref, done, ledger))
 
 
-def run_in_pool(prepared: Prepared, workers: int, on_unit: OnUnit | None = None) -> Summary:
-    """Run a campaign in several processes; the same files as `run_serially`, and resumes.
+def run_in_pool(
+    campaigns: Sequence[Prepared], workers: int, on_unit: OnUnit | None = None
+) -> list[Summary]:
+    """Run campaigns in several processes; the same files as `run_serially`, and resumes.
 
     Args:
-        prepared: As `prepare` returns it; its detector must be picklable.
-        workers: Number of processes, at least 1.
+        campaigns: As `prepare` returns them; their detectors must be picklable.
+        workers: Number of processes, at least 1; they share all campaigns.
         on_unit: Called with each unit's entry, image by image, and whether it was run now.
+
+    Returns:
+        What was done, per campaign; the time is that of all of them.
 
     Raises:
         ConfigError: The number of workers is below 1.
@@ -50,52 +60,55 @@ def run_in_pool(prepared: Prepared, workers: int, on_unit: OnUnit | None = None)
     """
     if workers < 1:
         raise ConfigError(f"workers: expected a whole number from 1 up, got {workers!r}")
-    ledger = Ledger(prepared.campaign.root)
-    ledger.close_torn_line()
-    done = ledger.latest()
-    summary, started = Summary(), time.perf_counter()
+    started = time.perf_counter()
+    summaries = [Summary() for _ in campaigns]
 
-    def count(entries: Iterable[tuple[Entry, bool]]) -> None:
+    def count(number: int, entries: Iterable[tuple[Entry, bool]]) -> None:
         for entry, is_new in entries:
-            summary.add(entry, is_new=is_new)
+            summaries[number].add(entry, is_new=is_new)
             if on_unit:
                 on_unit(entry, is_new)
 
-    left: list[int] = []
-    for index, ref in enumerate(prepared.campaign.images):
-        finished = finished_entries(prepared, ref, done)
-        if finished is None:
-            left.append(index)
-        else:
-            count((entry, False) for entry in finished)
+    known: list[tuple[Prepared, Mapping[Unit, Entry]]] = []
+    left: list[_Job] = []
+    for number, prepared in enumerate(campaigns):
+        ledger = Ledger(prepared.campaign.root)
+        ledger.close_torn_line()
+        known.append((prepared, ledger.latest()))
+        for index, ref in enumerate(prepared.campaign.images):
+            finished = finished_entries(prepared, ref, known[number][1])
+            if finished is None:
+                left.append((number, index))
+            else:
+                count(number, ((entry, False) for entry in finished))
     if left:
-        _run_images(prepared, done, left, workers, count)
-    summary.seconds = time.perf_counter() - started
-    return summary
+        _run_jobs(known, left, workers, count)
+    for summary in summaries:
+        summary.seconds = time.perf_counter() - started
+    return summaries
 
 
-def _run_images(
-    prepared: Prepared,
-    done: Mapping[Unit, Entry],
-    images: Sequence[int],
+def _run_jobs(
+    campaigns: Sequence[tuple[Prepared, Mapping[Unit, Entry]]],
+    jobs: Sequence[_Job],
     workers: int,
-    count: Callable[[Iterable[tuple[Entry, bool]]], None],
+    count: Callable[[int, Iterable[tuple[Entry, bool]]], None],
 ) -> None:
     """Run these images in worker processes; stop all of them if anything stops this one."""
     pool = ProcessPoolExecutor(
-        min(workers, len(images)),
+        min(workers, len(jobs)),
         mp_context=multiprocessing.get_context("spawn"),
         initializer=_start,
-        initargs=(prepared, done),
+        initargs=(campaigns,),
     )
     try:
-        waiting: set[Future[list[tuple[Entry, bool]]]] = {
-            pool.submit(_run, index) for index in images
+        waiting: set[Future[tuple[int, list[tuple[Entry, bool]]]]] = {
+            pool.submit(_run, job) for job in jobs
         }
         while waiting:
             finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
             for future in finished:
-                count(future.result())
+                count(*future.result())
     except BrokenProcessPool as error:
         raise DataError(
             "a worker process died (out of memory, or killed); what is finished is kept, and the "

@@ -94,8 +94,8 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"note: {note}", file=sys.stderr)
     prepared = prepare(built, redo_changed=values["redo_changed"])
     save(values, built)
-    with unit_progress(built, built.detector.name) as on_unit:
-        summary = run_prepared(prepared, values["workers"], on_unit)
+    with unit_progress([built]) as on_unit:
+        (summary,) = run_prepared([prepared], values["workers"], on_unit)
     return _print_run(summary, Path(values["out"]), values["passes"])
 
 

@@ -65,22 +65,23 @@ def run_demo(out: Path, workers: int | None = None, passes: int = 10) -> DemoRes
     started = time.perf_counter()
     workers = workers or min(4, os.cpu_count() or 1)
     suites = list_suites(builtin_suites())
-    label_names = {}
-    for name in DETECTORS:
-        detector = load_detector(name)
-        label_names[name] = detector.label_names
-        campaign = Campaign(
-            detector=detector,
+    operators = (
+        MCDropout(rates=DROPOUT_RATES),
+        MCDropBlock(rates=DROPBLOCK_RATES, blocks=DROPBLOCK_BLOCKS),
+    )
+    campaigns = [
+        Campaign(
+            detector=load_detector(name),
             suites=suites,
-            operators=(
-                MCDropout(rates=DROPOUT_RATES),
-                MCDropBlock(rates=DROPBLOCK_RATES, blocks=DROPBLOCK_BLOCKS),
-            ),
+            operators=operators,
             settings=Settings(passes=passes),
             root=out,
         )
-        with unit_progress(campaign, name) as on_unit:
-            run_prepared(prepare(campaign), workers, on_unit)
+        for name in DETECTORS
+    ]
+    with unit_progress(campaigns) as on_unit:
+        run_prepared([prepare(campaign) for campaign in campaigns], workers, on_unit)
+    label_names = {c.detector.name: c.detector.label_names for c in campaigns}
     scored, tables = score_root(out, case_study="demo")
     scored = _in_order(scored, list(suites))
     summary = summarise(scored)

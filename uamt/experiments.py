@@ -69,7 +69,7 @@ def run(
         root=Path(out),
         on_error=on_error,
     )
-    return run_prepared(prepare(campaign, redo_changed=redo_changed), workers)
+    return run_prepared([prepare(campaign, redo_changed=redo_changed)], workers)[0]
 
 
 def fitting(detector: Detector, operators: Sequence[Operator]) -> tuple[list[Operator], list[str]]:
@@ -88,11 +88,13 @@ def fitting(detector: Detector, operators: Sequence[Operator]) -> tuple[list[Ope
     return runs, notes
 
 
-def run_prepared(prepared: Prepared, workers: int = 1, on_unit: OnUnit | None = None) -> Summary:
-    """Run a prepared campaign, in this process or in a pool."""
+def run_prepared(
+    campaigns: Sequence[Prepared], workers: int = 1, on_unit: OnUnit | None = None
+) -> list[Summary]:
+    """Run prepared campaigns, in this process or in a pool, and return what was done in each."""
     from runners.campaign import run_serially
     from runners.pool import run_in_pool
 
     if workers == 1:
-        return run_serially(prepared, on_unit)
-    return run_in_pool(prepared, workers, on_unit)
+        return [run_serially(prepared, on_unit) for prepared in campaigns]
+    return run_in_pool(campaigns, workers, on_unit)

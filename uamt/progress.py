@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def unit_progress(campaign: Campaign, name: str) -> Iterator[Callable[[Entry, bool], None]]:
-    """Return a context that counts the units of a campaign."""
-    total = len(campaign.images) * len(campaign.mutants())
-    with _bar(total, name, "unit") as bar:
+def unit_progress(campaigns: Sequence[Campaign]) -> Iterator[Callable[[Entry, bool], None]]:
+    """Return a context that counts the units of all campaigns."""
+    total = sum(len(campaign.images) * len(campaign.mutants()) for campaign in campaigns)
+    with _bar(total, "running", "unit") as bar:
         yield lambda entry, is_new: _step(bar)
 
 

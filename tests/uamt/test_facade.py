@@ -68,7 +68,8 @@ def test_a_strange_scoring_package_is_refused_with_both_paths(tmp_path: Path) ->
     stranger = tmp_path / "scoring"
     stranger.mkdir()
     (stranger / "__init__.py").write_text("")
-    script = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); sys.path.append({str(ROOT)!r}); import uamt"
+    paths = f"sys.path.insert(0, {str(tmp_path)!r}); sys.path.append({str(ROOT)!r})"
+    script = f"import sys; {paths}; import uamt"
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
     )
