@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import unicodedata
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Literal
 
 from runners.fingerprints import FileFingerprint, fingerprint_file
 from runners.folder_names import check_folder_name
 from runners.image_reading import MAX_PIXELS, read_image
 from scoring.errors import ConfigError, DataError
+from scoring.stems import IMAGE_SUFFIXES, Names, equal_names, output_names, output_stem
 
 __all__ = [
     "IMAGE_SUFFIXES",
@@ -24,12 +24,6 @@ __all__ = [
     "output_stem",
     "read_image",
 ]
-
-IMAGE_SUFFIXES = frozenset(
-    {".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp"}
-)
-
-Names = Literal["stem", "path"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +46,6 @@ class ImageRef:
     def fingerprint(self) -> FileFingerprint:
         """Return size and sha256 of the file."""
         return fingerprint_file(self.path)
-
-
-def output_stem(name: str) -> str:
-    """Return the name without its suffix if that is an image suffix; stems may hold dots.
-
-    Example:
-        >>> output_stem("image_086_png.rf.795f.JPG"), output_stem("image_086_png.rf.795f")
-        ('image_086_png.rf.795f', 'image_086_png.rf.795f')
-    """
-    suffix = PurePosixPath(name).suffix
-    return name[: -len(suffix)] if suffix.lower() in IMAGE_SUFFIXES else name
 
 
 def list_suites(
@@ -101,7 +84,7 @@ def list_suites(
         roots = {root.resolve().name or "images": root}
     checked = {name: check_folder_name(name, "suite") for name in roots}
     folder_names = list(checked.values())
-    for group in _equal_names(folder_names):
+    for group in equal_names(folder_names):
         raise ConfigError(
             f"suites: expected names that differ by more than case, got "
             f"{' and '.join(repr(folder_names[i]) for i in group)}; rename one"
@@ -136,44 +119,23 @@ def list_images(root: Path, suite: str, names: Names = "stem") -> tuple[ImageRef
             f"suite '{suite}': expected images ({' '.join(sorted(IMAGE_SUFFIXES))}) under "
             f"'{root}', found none"
         )
-    stems = _output_names([relative for relative, _ in files], names)
+    stems = output_names([relative for relative, _ in files], names)
     refs = tuple(
         ImageRef(suite, relative, stem, path)
         for (relative, path), stem in zip(files, stems, strict=True)
     )
-    twins = _equal_names(stems)
+    twins = equal_names(stems)
     if twins:
         raise ConfigError(_collision_message(suite, refs, twins, names))
     return refs
-
-
-def _output_names(relative_paths: Sequence[str], names: Names) -> list[str]:
-    if names == "stem":
-        return [output_stem(PurePosixPath(path).name) for path in relative_paths]
-    joined = ["__".join(PurePosixPath(path).parts) for path in relative_paths]
-    stems = [output_stem(name) for name in joined]
-    # Files that differ in their suffix alone keep it: a.jpg and a.png are a__jpg and a__png.
-    for i in (i for group in _equal_names(stems) for i in group):
-        stems[i] += joined[i][len(stems[i]) :].replace(".", "__")
-    return stems
-
-
-def _equal_names(names: Sequence[str]) -> list[list[int]]:
-    """Return groups of positions whose names are one folder on some file system."""
-    groups: dict[str, list[int]] = defaultdict(list)
-    for i, name in enumerate(names):
-        # Case folding can undo a composition, so NFC comes last.
-        folded = unicodedata.normalize("NFC", name).casefold()
-        groups[unicodedata.normalize("NFC", folded)].append(i)
-    return [group for group in groups.values() if len(group) > 1]
 
 
 def _collision_message(
     suite: str, refs: Sequence[ImageRef], twins: list[list[int]], names: Names
 ) -> str:
     shown = [" = ".join(f"'{refs[i].relative_path}'" for i in group) for group in twins]
-    by_path = _output_names([ref.relative_path for ref in refs], "path")
-    if names == "stem" and not _equal_names(by_path):
+    by_path = output_names([ref.relative_path for ref in refs], "path")
+    if names == "stem" and not equal_names(by_path):
         advice = f"use --names path ('{by_path[twins[0][0]]}')"
     else:
         advice = "rename one of each"
