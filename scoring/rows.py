@@ -34,16 +34,30 @@ COLUMNS = (*IMAGE_COLUMNS, *OBJECT_COLUMNS, *MATCH_COLUMNS, *MISS_COLUMNS, *GHOS
 """The 37 columns of a mutant's table behind `test_suite`, in file order."""
 
 
+def changed_passes(counts: npt.NDArray[np.int64]) -> tuple[int, int, int]:
+    """Return how many passes have a miss, a ghost, or either.
+
+    Args:
+        counts: (T, 3) matches, misses and ghosts of every pass.
+
+    Example:
+        >>> changed_passes(np.array([[2, 0, 0], [1, 1, 0], [1, 1, 1]]))
+        (2, 1, 2)
+    """
+    _, missed, ghosts = counts.T
+    either = (missed > 0) | (ghosts > 0)
+    return int((missed > 0).sum()), int((ghosts > 0).sum()), int(either.sum())
+
+
 def image_level(tracks: Tracks, rules: Rules = DEEPLUQ) -> list[float]:
     """Return p value, Cohen's h, power and count for miss, ghost and either.
 
     Source: scoring.md, section 2, "Image level".
     """
-    _, missed, ghosts = tracks.counts().T
     values: list[float] = []
-    for changed in (missed > 0, ghosts > 0, (missed > 0) | (ghosts > 0)):
+    for changed in changed_passes(tracks.counts()):
         test = binomial_test(
-            int(changed.sum()),
+            changed,
             rules.binomial_n or tracks.n_passes,
             rules.null_rate,
             rules.alpha,
@@ -55,11 +69,26 @@ def image_level(tracks: Tracks, rules: Rules = DEEPLUQ) -> list[float]:
 def object_level(tracks: Tracks) -> list[float]:
     """Return mean and population std over the passes of the miss, ghost and joint ratio.
 
-    A pass whose ratio has denominator 0 is NaN and is skipped; without any other the result is NaN.
-
     Source: scoring.md, section 2, "Object level".
     """
-    matched, missed, ghosts = tracks.counts().T
+    return object_ratios(tracks.counts())
+
+
+def object_ratios(counts: npt.NDArray[np.int64]) -> list[float]:
+    """Return mean and population std over the passes of the miss, ghost and joint ratio.
+
+    A pass whose ratio has denominator 0 is NaN and is skipped; without any other the result is NaN.
+
+    Args:
+        counts: (T, 3) matches, misses and ghosts of every pass.
+
+    Source: scoring.md, section 2, "Object level".
+
+    Example:
+        >>> object_ratios(np.array([[1, 1, 0], [2, 0, 2]]))
+        [0.25, 0.25, 0.25, 0.25, 0.5, 0.0]
+    """
+    matched, missed, ghosts = counts.T
     values: list[float] = []
     for part, whole in (
         (missed, matched + missed),
