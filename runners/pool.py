@@ -14,7 +14,6 @@ from runners.ledger import Entry, Ledger, Unit
 from runners.settings import arithmetic
 from scoring.errors import ConfigError, DataError
 
-
 _Job = tuple[int, int]
 """Number of a campaign, and of one of its images."""
 
