@@ -6,6 +6,8 @@ the number of rows of each. `None` means that all rows are of one object. More i
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
@@ -32,25 +34,30 @@ def normalise(probs: Floats) -> Floats:
         return np.asarray(probs / probs.sum(axis=1, keepdims=True), dtype=np.float64)
 
 
-def negative_entropy(rows: Floats) -> Floats:
+def negative_entropy(rows: Floats, epsilon: float = EPSILON, base: float = 2) -> Floats:
     """Return e(q) = sum_c q_c log2(q_c + 1e-15) of each row, in bits (not above 0 but for NaN).
 
     Args:
         rows: (N, C) normalised class vectors.
+        epsilon: Added to a probability before its logarithm.
+        base: Base of the logarithm.
 
     Example:
         >>> negative_entropy(np.array([[0.5, 0.5]])).round(9)
         array([-1.])
     """
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray((rows * np.log2(rows + EPSILON)).sum(axis=1), dtype=np.float64)
+        bits = (rows * np.log2(rows + epsilon)).sum(axis=1)
+    return np.asarray(bits if base == 2 else bits / math.log2(base), dtype=np.float64)
 
 
-def entropy(rows: Floats) -> Floats:
+def entropy(rows: Floats, epsilon: float = EPSILON, base: float = 2) -> Floats:
     """Return H(q) of each row: Shannon entropy in bits, rounded to 5 decimals, not below 0.
 
     Args:
         rows: (N, C) normalised class vectors.
+        epsilon: Added to a probability before its logarithm.
+        base: Base of the logarithm.
 
     Source: scoring.md, section 2.
 
@@ -58,7 +65,7 @@ def entropy(rows: Floats) -> Floats:
         >>> entropy(np.array([[0.5, 0.25, 0.25], [1.0, 0.0, 0.0]])).tolist()
         [1.5, 0.0]
     """
-    return _rounded(negative_entropy(rows))
+    return _rounded(negative_entropy(rows, epsilon, base))
 
 
 def _rounded(negative: Floats) -> Floats:
@@ -122,12 +129,16 @@ def variation_ratio(rows: Floats, counts: Counts | None = None) -> Floats:
     return np.asarray(1 - votes.max(axis=1) / counts, dtype=np.float64)
 
 
-def mutual_information(rows: Floats, counts: Counts | None = None) -> Floats:
+def mutual_information(
+    rows: Floats, counts: Counts | None = None, *, epsilon: float = EPSILON, base: float = 2
+) -> Floats:
     """Return MI = H(mean row) - mean entropy of the rows, in bits; a negative value becomes 0.
 
     Args:
         rows: (N, C) normalised class vectors, object by object.
         counts: (K,) rows of each object, at least 1.
+        epsilon: Added to a probability before its logarithm.
+        base: Base of the logarithm.
 
     Returns:
         (K,) NaN where a vector is NaN.
@@ -141,8 +152,9 @@ def mutual_information(rows: Floats, counts: Counts | None = None) -> Floats:
     counts = _counts(rows, counts)
     if not len(counts):
         return np.empty(0)
-    mean_negative = np.add.reduceat(negative_entropy(rows), _starts(counts)) / counts
-    information = entropy(mean_rows(rows, counts)) + mean_negative
+    negative = negative_entropy(rows, epsilon, base)
+    mean_negative = np.add.reduceat(negative, _starts(counts)) / counts
+    information = entropy(mean_rows(rows, counts), epsilon, base) + mean_negative
     return np.where(information < 0, 0.0, information)
 
 
