@@ -78,7 +78,7 @@ def hull_perimeters(points: Floats, counts: npt.NDArray[np.int64]) -> Floats:
     walked = np.flatnonzero(is_plain & ~is_still)
     if not len(walked):
         return result
-    ordered = _sorted_sets(points, counts[walked], starts[walked])
+    ordered = sorted_sets(points, counts[walked], starts[walked])
     has_twins = _has_twins(ordered)
     result[walked[~has_twins]] = _walk(ordered[~has_twins])
     for k in walked[has_twins]:
@@ -120,7 +120,7 @@ def _is_plain(
         )
 
 
-def _sorted_sets(
+def sorted_sets(
     points: Floats, counts: npt.NDArray[np.int64], starts: npt.NDArray[np.int64]
 ) -> Complexes:
     """Return (K, most) the points of every set as x + iy, sorted by x, then y.
@@ -144,9 +144,17 @@ def _has_twins(ordered: Complexes) -> npt.NDArray[np.bool_]:
     return np.asarray(((gap > 0) & (gap < _TWIN_DISTANCE * reach[:, None])).any(axis=1))
 
 
-def _walk(ordered: Complexes) -> Floats:
-    """Return the perimeters by a monotone chain that advances in all sets together."""
-    n_sets, most = ordered.shape
+def convex_chains(ordered: Complexes) -> tuple[Complexes, npt.NDArray[np.int64]]:
+    """Return the corners of every set's hull, by a monotone chain that advances in all together.
+
+    Args:
+        ordered: (K, most) points x + iy of each set, sorted by x, then y.
+
+    Returns:
+        (2 K, most) the lower chains, then the upper ones turned by half a circle, each from left
+        to right, and (2 K,) how many corners each has; the cells beyond hold anything.
+    """
+    most = ordered.shape[1]
     # The upper chain of a set is the lower chain of the set turned by half a circle.
     both = np.concatenate([ordered, -ordered[:, ::-1]])
     sets = np.arange(len(both))
@@ -167,11 +175,18 @@ def _walk(ordered: Complexes) -> Floats:
             size[turning] -= 1
         stack[sets, size] = point
         size += 1
+    return stack, size
+
+
+def _walk(ordered: Complexes) -> Floats:
+    """Return the perimeters by the convex chains of all sets."""
+    n_sets, most = ordered.shape
+    stack, size = convex_chains(ordered)
     edges = np.abs(np.diff(stack, axis=1))
     edges[np.arange(most - 1) >= size[:, None] - 1] = 0
     # Added one by one: the grouping of np.sum would let the width of the table, and so the other
     # sets, decide the last bit.
-    halves = np.zeros(len(both))
+    halves = np.zeros(len(stack))
     for edge in edges.T:
         halves += edge
     return np.asarray(halves[:n_sets] + halves[n_sets:], dtype=np.float64)

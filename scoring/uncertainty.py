@@ -121,12 +121,24 @@ def variation_ratio(rows: Floats, counts: Counts | None = None) -> Floats:
     """
     counts = _counts(rows, counts)
     n_classes = rows.shape[1]
-    if not len(counts) or not n_classes:
+    if not n_classes:
         return np.zeros(len(counts))
-    vote = np.argmax(rows.astype(np.float32), axis=1)
-    cell = np.repeat(np.arange(len(counts)), counts) * n_classes + vote
-    votes = np.bincount(cell, minlength=len(counts) * n_classes).reshape(-1, n_classes)
-    return np.asarray(1 - votes.max(axis=1) / counts, dtype=np.float64)
+    return vote_dispersion(np.argmax(rows.astype(np.float32), axis=1), counts, n_classes)
+
+
+def vote_dispersion(votes: npt.NDArray[np.int64], counts: Counts, n_classes: int) -> Floats:
+    """Return the share of each object's votes that are not for its most frequent class.
+
+    Args:
+        votes: (N,) class voted for, 0 to n_classes - 1, object by object.
+        counts: (K,) votes of each object, at least 1.
+        n_classes: C, at least 1.
+    """
+    if not len(counts):
+        return np.zeros(0)
+    cell = np.repeat(np.arange(len(counts)), counts) * n_classes + votes
+    of_class = np.bincount(cell, minlength=len(counts) * n_classes).reshape(-1, n_classes)
+    return np.asarray(1 - of_class.max(axis=1) / counts, dtype=np.float64)
 
 
 def mutual_information(
@@ -185,7 +197,7 @@ def total_variance(boxes: Floats, counts: Counts | None = None) -> Floats:
     return np.where(counts > 1, total.sum(axis=1), 0.0)
 
 
-_CORNERS = ((0, 1), (2, 1), (0, 3), (2, 3))
+CORNERS = ((0, 1), (2, 1), (0, 3), (2, 3))
 
 
 def prediction_surface(boxes: Floats, counts: Counts | None = None) -> Floats:
@@ -213,7 +225,7 @@ def prediction_surface(boxes: Floats, counts: Counts | None = None) -> Floats:
     many = counts > 2
     if many.any():
         kept = boxes[np.repeat(many, counts)]
-        corners = np.concatenate([kept[:, list(corner)] for corner in _CORNERS])
+        corners = np.concatenate([kept[:, list(corner)] for corner in CORNERS])
         perimeters = hull_perimeters(corners, np.tile(counts[many], 4)).reshape(4, -1)
         refused = np.isnan(perimeters).any(axis=0)
         surface[many] = np.where(refused, 0.0, perimeters.sum(axis=0))
