@@ -1,0 +1,106 @@
+"""Membership: which images a suite holds, from a folder, a list of names, or a study's pickle."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from scoring.errors import ConfigError, DataError
+from scoring.safe_pickle import read_paths
+from scoring.stems import IMAGE_SUFFIXES, output_names
+
+_PICKLES = frozenset({".pkl", ".pickle"})
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """The images of a suite, as somebody listed them.
+
+    Args:
+        suite: The suite's name.
+        images: File names or paths, `/` between folders.
+        source: Where the list stands; used in messages.
+
+    Raises:
+        DataError: The list is empty.
+
+    Example:
+        >>> "a" in Members("orig", ("photos/a.jpg",), "list.txt")
+        True
+    """
+
+    suite: str
+    images: tuple[str, ...]
+    source: str
+    _stems: frozenset[str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not self.images:
+            raise DataError(f"{self.source}: expected the images of suite '{self.suite}', got none")
+        # Results are named by the file's stem, or by the whole path where the run said so.
+        stems = {*output_names(self.images, "stem"), *output_names(self.images, "path")}
+        object.__setattr__(self, "_stems", frozenset(stems))
+
+    def __contains__(self, stem: str) -> bool:
+        return stem in self._stems
+
+
+def read_members(suite: str, path: Path) -> Members:
+    """Return the images of a suite.
+
+    Args:
+        suite: The suite's name.
+        path: A folder of images; a pickled list of paths or names (`.pkl`); a JSON list of names
+            (`.json`); or any other file with one name or path a line.
+
+    Raises:
+        DataError: The file is not there, is broken, or lists nothing.
+    """
+    if path.is_dir():
+        files = sorted(p for p in path.rglob("*") if p.suffix.lower() in IMAGE_SUFFIXES)
+        names = [file.relative_to(path).as_posix() for file in files]
+    elif path.suffix.lower() in _PICKLES:
+        names = [str(listed) for listed in read_paths(path)]
+    else:
+        names = _read_text(path)
+    return Members(suite, tuple(str(PurePosixPath(name)) for name in names), str(path))
+
+
+def _read_text(path: Path) -> list[str]:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise DataError(f"{path}: cannot be opened ({error.strerror})") from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: expected one image name a line as UTF-8 ({error})") from error
+    if path.suffix.lower() != ".json":
+        return [line.strip() for line in text.splitlines() if line.strip()]
+    try:
+        names = json.loads(text)
+    except ValueError as error:
+        raise DataError(f"{path}: broken JSON ({error})") from error
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise DataError(f"{path}: expected a JSON list of image names")
+    return names
+
+
+def parse_members(options: Sequence[str]) -> list[Members]:
+    """Return the suites that options of the form NAME=FILE name, in their order.
+
+    Raises:
+        ConfigError: An option has another form, or a name comes twice.
+        DataError: A file cannot be read.
+    """
+    suites: dict[str, Members] = {}
+    for option in options:
+        suite, equals, file = option.partition("=")
+        if not equals or not suite or not file:
+            raise ConfigError(f"--suite: expected NAME=FILE, got {option!r}")
+        if suite in suites:
+            raise ConfigError(f"--suite: '{suite}' is given twice")
+        if PurePosixPath(suite).name != suite or suite in (".", "..") or "\\" in suite:
+            raise ConfigError(f"--suite: '{suite}' cannot be the name of a folder")
+        suites[suite] = read_members(suite, Path(file))
+    return list(suites.values())

@@ -1,0 +1,208 @@
+"""Results: the mutants' tables of every model, gathered into suites of images."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from scoring.errors import ConfigError, DataError
+from scoring.layout import Table, find_tables
+from scoring.membership import Members
+from scoring.rows import COLUMNS
+from scoring.suites import SuiteScores
+from scoring.tables import STEM_COLUMN, read_table
+from scoring.tags import tag_order
+
+OPERATOR_ORDER = ("mc_dropout", "mc_dropblock")
+"""The study lists MC-Dropout first; further operators follow by name."""
+
+_Mutant = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelResults:
+    """The suites of one model in one case study, in their order."""
+
+    case_study: str
+    model: str
+    suites: tuple[SuiteScores, ...]
+
+    def has_operator(self, operator: str) -> bool:
+        """Return whether some suite has a mutant of this operator."""
+        return any(name == operator for suite in self.suites for name, _ in suite.mutants)
+
+
+def mutant_order(mutant: _Mutant) -> tuple[object, ...]:
+    """Return a sort key: MC-Dropout, then DropBlock by rate and block size, then the others.
+
+    Example:
+        >>> mutants = [("mc_dropblock", "0.1_9"), ("mc_dropblock", "0.1_3"), ("mc_dropout", "0.5")]
+        >>> [tag for _, tag in sorted(mutants, key=mutant_order)]
+        ['0.5', '0.1_3', '0.1_9']
+    """
+    operator, tag = mutant
+    known = operator in OPERATOR_ORDER
+    rank = OPERATOR_ORDER.index(operator) if known else len(OPERATOR_ORDER)
+    return rank, operator, tag_order(tag)
+
+
+def read_results(
+    results: Path, members: Sequence[Members] = (), order: Sequence[str] = ()
+) -> list[ModelResults]:
+    """Return the suites of every model that a folder of results holds.
+
+    Args:
+        results: Folder of `{case}/{model}[/{suite}]/{operator}/mutant_{tag}.csv`.
+        members: Suites by their images. A model whose tables stand in folders of these suites is
+            checked against them; one whose tables stand in no suite's folder is divided into them.
+        order: Suites in the order of rows and pairs; those not named follow by name. Without it,
+            `members` give the order.
+
+    Raises:
+        ConfigError: `order` names a suite that is not there.
+        DataError: There are no tables, a table is broken, or its rows do not fit the suite.
+    """
+    by_model: dict[tuple[str, str], dict[str, list[Table]]] = defaultdict(lambda: defaultdict(list))
+    for table in find_tables(results):
+        in_folder = len(table.path.relative_to(results).parts) == 5
+        suite = table.branch.suite if in_folder or not members else ""
+        by_model[table.case_study, table.branch.model][suite].append(table)
+    if not by_model:
+        raise DataError(
+            f"{results}: expected tables '<case>/<model>/<suite>/<operator>/mutant_<tag>.csv', "
+            f"found none; run 'uamt score' first, or name the folder that holds them"
+        )
+    names = {suite for suites in by_model.values() for suite in suites} - {""}
+    names |= {listed.suite for listed in members}
+    unknown = [name for name in order if name not in names]
+    if unknown:
+        raise ConfigError(f"suites: expected some of {sorted(names)}, got {unknown}")
+    ranks = dict.fromkeys([*order, *(listed.suite for listed in members), *sorted(names)])
+    return [
+        ModelResults(case_study, model, _model_suites(model, tables, members, list(ranks)))
+        for (case_study, model), tables in sorted(by_model.items())
+    ]
+
+
+def _model_suites(
+    model: str,
+    tables: Mapping[str, Sequence[Table]],
+    members: Sequence[Members],
+    order: Sequence[str],
+) -> tuple[SuiteScores, ...]:
+    listed = {members_.suite: members_ for members_ in members}
+    frames = {suite: _read_all(found) for suite, found in tables.items()}
+    suites = []
+    for name in order:
+        if name in frames:
+            _refuse_foreign_rows(model, name, frames, listed.get(name))
+            suites.append(_to_scores(model, name, frames[name]))
+        elif name in listed and "" in frames:
+            suites.append(_select(model, listed[name], frames[""]))
+    if not suites:
+        raise DataError(
+            f"model '{model}': has no rows of the suites {sorted(listed)}; its tables stand in "
+            f"the folders {sorted(frames)}"
+        )
+    return tuple(suites)
+
+
+def _read_all(tables: Sequence[Table]) -> dict[Table, pd.DataFrame]:
+    frames = {}
+    for table in tables:
+        frame = read_table(table.path)
+        twice = frame[STEM_COLUMN][frame[STEM_COLUMN].duplicated()]
+        if len(twice):
+            raise DataError(f"{table.path}: image '{twice.iloc[0]}' has more than one row")
+        frames[table] = frame
+    return frames
+
+
+def _refuse_foreign_rows(
+    model: str,
+    suite: str,
+    frames: Mapping[str, Mapping[Table, pd.DataFrame]],
+    members: Members | None,
+) -> None:
+    """Raise if a table holds an image that belongs to another suite.
+
+    With a list of the suite's images, every other image is foreign. Without one, an image is
+    foreign if most of the suite's mutants lack it while another suite of the model has it: an image
+    on which a few mutants crashed is no stranger, and suites may share images.
+    """
+    for table, frame in frames[suite].items():
+        for stem in frame[STEM_COLUMN]:
+            if members is not None and stem not in members:
+                raise DataError(
+                    f"{table.path}: row '{stem}' is no image of suite '{suite}' as "
+                    f"{members.source} lists it"
+                )
+    if members is not None:
+        return
+    carriers: dict[str, list[Table]] = defaultdict(list)
+    for table, frame in frames[suite].items():
+        for stem in frame[STEM_COLUMN]:
+            carriers[stem].append(table)
+    for stem, found in carriers.items():
+        if 2 * len(found) < len(frames[suite]):
+            for other, other_frames in frames.items():
+                if other != suite and any(
+                    stem in set(frame[STEM_COLUMN]) for frame in other_frames.values()
+                ):
+                    raise DataError(
+                        f"{found[0].path}: row '{stem}' is an image of suite '{other}' of "
+                        f"'{model}'; {len(found)} of {len(frames[suite])} tables of suite "
+                        f"'{suite}' have it"
+                    )
+
+
+def _to_scores(model: str, suite: str, frames: Mapping[Table, pd.DataFrame]) -> SuiteScores:
+    """Return the rows of all mutants side by side; NaN where a mutant has no row of an image."""
+    by_mutant: dict[_Mutant, pd.DataFrame] = {}
+    for table, frame in frames.items():
+        by_mutant[table.branch.operator, table.tag] = frame
+    mutants = sorted(by_mutant, key=mutant_order)
+    stems = list(
+        dict.fromkeys(stem for mutant in mutants for stem in by_mutant[mutant][STEM_COLUMN])
+    )
+    if not stems:
+        raise DataError(f"suite '{suite}' of '{model}': its tables have no row")
+    _refuse_disjoint_operators(model, suite, by_mutant)
+    position = {stem: i for i, stem in enumerate(stems)}
+    values: npt.NDArray[np.float64] = np.full((len(stems), len(mutants), len(COLUMNS)), np.nan)
+    for m, mutant in enumerate(mutants):
+        frame = by_mutant[mutant]
+        rows = [position[stem] for stem in frame[STEM_COLUMN]]
+        values[rows, m] = frame[list(COLUMNS)].to_numpy(np.float64)
+    return SuiteScores(model, suite, tuple(stems), tuple(mutants), values)
+
+
+def _refuse_disjoint_operators(
+    model: str, suite: str, by_mutant: Mapping[_Mutant, pd.DataFrame]
+) -> None:
+    images: dict[str, set[str]] = defaultdict(set)
+    for (operator, _), frame in by_mutant.items():
+        images[operator] |= set(frame[STEM_COLUMN])
+    if len(images) > 1 and not set.intersection(*images.values()):
+        raise DataError(
+            f"suite '{suite}' of '{model}': the operators {sorted(images)} have no image in common"
+        )
+
+
+def _select(model: str, members: Members, frames: Mapping[Table, pd.DataFrame]) -> SuiteScores:
+    chosen = {
+        table: frame[[stem in members for stem in frame[STEM_COLUMN]]]
+        for table, frame in frames.items()
+    }
+    if not any(len(frame) for frame in chosen.values()):
+        raise DataError(
+            f"suite '{members.suite}' of '{model}': {members.source} and the model's tables have "
+            f"no image in common"
+        )
+    return _to_scores(model, members.suite, chosen)

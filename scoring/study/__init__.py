@@ -1,0 +1,1 @@
+"""The study: tables of scores, comparisons of suites, and trends over the mutants' parameters."""
