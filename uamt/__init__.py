@@ -6,7 +6,7 @@ Example:
     >>> import uamt
     >>> detector = uamt.load_detector("demo_fasterrcnn")
     >>> detector.label_names[0]
-    '__background__'
+    'background'
 """
 
 from __future__ import annotations
