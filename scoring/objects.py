@@ -13,18 +13,26 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse.csgraph import connected_components
 
-from scoring import uncertainty
-from scoring.matching import pairwise_iou
+from scoring.boxes import area_px2
+from scoring.identity import OriginalObjects, clusters, original_objects, tracked_over_passes
+from scoring.measures import MEASURES, ghost_entropies, measure, measure_repeated
 from scoring.passes import Passes
+from scoring.rules import DEEPLUQ, Rules
 from scoring.tracks import Tracks
+
+__all__ = [
+    "MEASURES",
+    "ObjectTable",
+    "ghost_objects",
+    "match_objects",
+    "miss_objects",
+    "rate_weighted",
+    "squash",
+]
 
 Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]
-
-MEASURES = ("vr", "ie", "mi", "var", "ps")
-"""Variation ratio, entropy, mutual information, total variance, prediction surface."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,7 +42,8 @@ class ObjectTable:
     Args:
         mutant: (K,) number of the mutant that each object belongs to.
         labels: (K,) class of the first detection of each object.
-        rate: (K,) occurrences / T; two detections of one pass can make it exceed 1.
+        rate: (K,) occurrences / T, or under `strict` of the passes that contain the object;
+            `deepluq` can exceed 1, where one pass holds two detections of an object.
         original: (K, 5) squashed measures of the original side, x / (x + 1); misses and matches.
         mutated: (K, 5) squashed and rate-weighted measures, r * x / (x + 1) + 1 - r.
         difference: (K, 5) what the mutation score is made of.
@@ -63,17 +72,6 @@ def rate_weighted(rate: Floats, value: Floats) -> Floats:
     return rate[:, None] * squash(value) + (1 - rate)[:, None]
 
 
-def object_keys(original: Passes) -> Rows:
-    """Return (N,) which object each original detection is: its box rounded to 4 decimals.
-
-    The label is no part of the key.
-    """
-    if not len(original):
-        return np.empty(0, np.int64)
-    _, key = np.unique(np.round(original.detections.boxes, 4), axis=0, return_inverse=True)
-    return np.asarray(key.reshape(-1), dtype=np.int64)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class _Groups:
     """Rows gathered by object; objects in the order of their first row."""
@@ -99,46 +97,21 @@ class _Groups:
         return cls(np.argsort(group, kind="stable"), np.bincount(group))
 
 
-def _measures(rows: Floats, boxes: Floats, counts: Rows) -> Floats:
-    """Return (K, 5) the measures of objects seen in these rows."""
-    return np.stack(
-        [
-            uncertainty.variation_ratio(rows, counts),
-            uncertainty.entropy(uncertainty.mean_rows(rows, counts)),
-            uncertainty.mutual_information(rows, counts),
-            uncertainty.total_variance(boxes, counts),
-            uncertainty.prediction_surface(boxes, counts),
-        ],
-        axis=1,
-    )
-
-
-def _reference_measures(rows: Floats) -> Floats:
-    """Return (K, 5) the measures of the original: its one vector, as if seen in every pass.
-
-    Copies of one vector have no variation ratio; their mutual information is what rounding the
-    entropy leaves.
-    """
-    measures = np.zeros((len(rows), 5))
-    measures[:, 1] = uncertainty.entropy(rows)
-    information = measures[:, 1] + uncertainty.negative_entropy(rows)
-    measures[:, 2] = np.where(information < 0, 0.0, information)
-    return measures
-
-
-def _mutant_of(rows_per_mutant: Sequence[Rows]) -> Rows:
-    return np.repeat(np.arange(len(rows_per_mutant)), [len(rows) for rows in rows_per_mutant])
-
-
-def match_objects(tracks: Sequence[Tracks]) -> ObjectTable:
+def match_objects(
+    tracks: Sequence[Tracks], rules: Rules = DEEPLUQ, objects: OriginalObjects | None = None
+) -> ObjectTable:
     """Return the matched objects of several mutants of one image.
 
     Args:
         tracks: One per mutant, all of the same original, at least one.
+        rules: Which definition each number follows.
+        objects: Those of the original, where the caller has them already.
 
-    Source: scoring.md, section 2, "match object".
+    Source: scoring.md, section 2, "match object", and section 3, rows 2, 6, 8 to 10.
     """
-    original, n_passes = tracks[0].original, tracks[0].n_passes
+    original = tracks[0].original
+    if objects is None:
+        objects = original_objects(original, rules)
     matched = [track.matched for track in tracks]
     mutant = _mutant_of([m.original_rows for m in matched])
     original_rows = np.concatenate([m.original_rows for m in matched])
@@ -146,41 +119,60 @@ def match_objects(tracks: Sequence[Tracks]) -> ObjectTable:
     boxes = np.concatenate([t.mutant.detections.boxes[t.matched.mutant_rows] for t in tracks])
     probs = _stacked_probs(tracks, [m.mutant_rows for m in matched], original)
 
-    groups = _Groups.of(mutant * max(1, len(original)) + object_keys(original)[original_rows])
-    rate = groups.counts / n_passes
-    rows = uncertainty.normalise(probs[groups.order])
-    mutated = rate_weighted(rate, _measures(rows, boxes[groups.order], groups.counts))
+    groups = _Groups.of(mutant * max(1, len(objects)) + objects.ids[original_rows])
     reference = original_rows[groups.first]
-    base = squash(_reference_measures(uncertainty.normalise(original.detections.probs[reference])))
-    summed = np.bincount(
-        np.repeat(np.arange(len(rate)), groups.counts), overlap[groups.order], len(rate)
-    )
+    of_object = objects.ids[reference]
+    rate = groups.counts / objects.n_passes[of_object]
+    area = _unit_area(original.detections.boxes[objects.first[of_object]], rules)
+    order = groups.order
+    after = measure(probs[order], boxes[order], groups.counts, area, rules)
+    if rules.original_uncertainty == "own_passes":
+        rows = original_rows[order]
+        before = measure(*_rows_of(original, rows), groups.counts, area, rules)
+    else:
+        before = measure_repeated(original.detections.probs[reference], rules)
+    base, mutated = squash(before), rate_weighted(rate, after)
+    compared = squash(after) if rules.difference == "measures" else mutated
+    summed = np.bincount(np.repeat(np.arange(len(rate)), groups.counts), overlap[order], len(rate))
     return ObjectTable(
         mutant=mutant[groups.first],
         labels=original.detections.labels[reference],
         rate=rate,
         original=base,
         mutated=mutated,
-        difference=np.abs(base - mutated),
+        difference=np.abs(base - compared),
         iou=rate * (summed / groups.counts),
     )
 
 
-def miss_objects(tracks: Sequence[Tracks]) -> ObjectTable:
+def miss_objects(
+    tracks: Sequence[Tracks], rules: Rules = DEEPLUQ, objects: OriginalObjects | None = None
+) -> ObjectTable:
     """Return the missed objects of several mutants of one image.
 
     Args:
         tracks: One per mutant, all of the same original, at least one.
+        rules: Which definition each number follows.
+        objects: Those of the original, where the caller has them already.
 
-    Source: scoring.md, section 2, "miss object".
+    Source: scoring.md, section 2, "miss object", and section 3, rows 2, 8 to 10.
     """
-    original, n_passes = tracks[0].original, tracks[0].n_passes
+    original = tracks[0].original
+    if objects is None:
+        objects = original_objects(original, rules)
     missed = [track.matched.missed_rows for track in tracks]
     mutant, rows = _mutant_of(missed), np.concatenate(missed)
-    groups = _Groups.of(mutant * max(1, len(original)) + object_keys(original)[rows])
-    rate = groups.counts / n_passes
+    groups = _Groups.of(mutant * max(1, len(objects)) + objects.ids[rows])
     reference = rows[groups.first]
-    base = _reference_measures(uncertainty.normalise(original.detections.probs[reference]))
+    of_object = objects.ids[reference]
+    rate = groups.counts / objects.n_passes[of_object]
+    if rules.original_uncertainty == "own_passes":
+        area = _unit_area(original.detections.boxes[objects.first], rules)
+        order = np.argsort(objects.ids, kind="stable")
+        seen = np.bincount(objects.ids, minlength=len(objects))
+        base = measure(*_rows_of(original, order), seen, area, rules)[of_object]
+    else:
+        base = measure_repeated(original.detections.probs[reference], rules)
     return ObjectTable(
         mutant=mutant[groups.first],
         labels=original.detections.labels[reference],
@@ -192,17 +184,21 @@ def miss_objects(tracks: Sequence[Tracks]) -> ObjectTable:
     )
 
 
-def ghost_objects(tracks: Sequence[Tracks], iou_threshold: float = 0.5) -> ObjectTable:
-    """Return the ghost objects of several mutants of one image: clusters of overlapping ghosts.
+def ghost_objects(
+    tracks: Sequence[Tracks], iou_threshold: float = 0.5, rules: Rules = DEEPLUQ
+) -> ObjectTable:
+    """Return the ghost objects of several mutants of one image.
 
-    Ghosts of all passes are joined where their overlap is at least the threshold, labels ignored;
-    an object is a connected component.
+    Under `deepluq` ghosts of all passes are joined where their overlap is at least the threshold,
+    labels ignored, and an object is a connected component. Under `strict` they are tracked over
+    the passes.
 
     Args:
         tracks: One per mutant, all of the same original, at least one.
-        iou_threshold: Least overlap, inclusive.
+        iou_threshold: Least overlap of a cluster's edge, inclusive.
+        rules: Which definition each number follows; tracking takes its threshold.
 
-    Source: scoring.md, section 2, "ghost object".
+    Source: scoring.md, section 2, "ghost object", and section 3, rows 3, 4 and 8.
     """
     n_passes = tracks[0].n_passes
     ghosts = [track.matched.ghost_rows for track in tracks]
@@ -211,19 +207,21 @@ def ghost_objects(tracks: Sequence[Tracks], iou_threshold: float = 0.5) -> Objec
     boxes = np.concatenate(per_mutant)
     probs = _stacked_probs(tracks, ghosts, tracks[0].original)
     labels = np.concatenate([t.mutant.detections.labels[t.matched.ghost_rows] for t in tracks])
-
-    offsets = np.cumsum([0, *(len(b) for b in per_mutant)])
-    components = [clusters(b, iou_threshold) + o for b, o in zip(per_mutant, offsets, strict=False)]
-    groups = _Groups.of(np.concatenate(components))
-    rate = groups.counts / n_passes
-    rows = uncertainty.normalise(probs[groups.order])
-    measures = _measures(rows, boxes[groups.order], groups.counts)
-    if len(rate):
-        # The sum over the detections, not the entropy of their mean.
-        summed = np.add.reduceat(
-            uncertainty.negative_entropy(rows), np.cumsum(groups.counts) - groups.counts
+    if rules.ghost_objects == "tracked":
+        pass_of_row = np.concatenate([t.mutant.pass_of_row[t.matched.ghost_rows] for t in tracks])
+        ids = tracked_over_passes(boxes, labels, mutant, pass_of_row, rules.iou_threshold)
+    else:
+        offsets = np.cumsum([0, *(len(b) for b in per_mutant)])
+        ids = np.concatenate(
+            [clusters(b, iou_threshold) + o for b, o in zip(per_mutant, offsets, strict=False)]
         )
-        measures[:, 1] = np.round(-summed, 5)
+    groups = _Groups.of(ids)
+    rate = groups.counts / n_passes
+    area = _unit_area(boxes[groups.first], rules)
+    probs, ordered = probs[groups.order], boxes[groups.order]
+    measures = measure(probs, ordered, groups.counts, area, rules)
+    if rules.ghost_entropy == "sum":
+        measures[:, 1] = ghost_entropies(probs, groups.counts, rules)
     return ObjectTable(
         mutant=mutant[groups.first],
         labels=labels[groups.first],
@@ -235,22 +233,17 @@ def ghost_objects(tracks: Sequence[Tracks], iou_threshold: float = 0.5) -> Objec
     )
 
 
-def clusters(boxes: Floats, iou_threshold: float = 0.5) -> Rows:
-    """Return (N,) the component of each box in the graph whose edges are overlaps.
+def _mutant_of(rows_per_mutant: Sequence[Rows]) -> Rows:
+    return np.repeat(np.arange(len(rows_per_mutant)), [len(rows) for rows in rows_per_mutant])
 
-    Args:
-        boxes: (N, 4) x1, y1, x2, y2 in pixels.
-        iou_threshold: An edge joins two boxes iff 1 - IoU <= 1 - threshold.
 
-    Example:
-        >>> chain = np.array([[0.0, 0, 4, 1], [1, 0, 5, 1], [2, 0, 6, 1], [9, 9, 10, 10]])
-        >>> clusters(chain).tolist()
-        [0, 0, 0, 1]
-    """
-    if not len(boxes):
-        return np.empty(0, np.int64)
-    edges = 1 - pairwise_iou(boxes, boxes) <= 1 - iou_threshold
-    return np.asarray(connected_components(edges)[1], dtype=np.int64)
+def _unit_area(boxes: Floats, rules: Rules) -> Floats | None:
+    """Return what box measures are in units of: None, for pixels, or the area of these boxes."""
+    return area_px2(boxes) if rules.box_scale == "object_area" else None
+
+
+def _rows_of(passes: Passes, rows: Rows) -> tuple[Floats, Floats]:
+    return passes.detections.probs[rows], passes.detections.boxes[rows]
 
 
 def _stacked_probs(tracks: Sequence[Tracks], rows: Sequence[Rows], original: Passes) -> Floats:

@@ -8,11 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from scoring.errors import DataError
+from scoring.finite import in_finite_passes
+from scoring.identity import OriginalObjects, original_objects
 from scoring.kill import binomial_test
 from scoring.objects import ObjectTable, ghost_objects, match_objects, miss_objects
 from scoring.passes import Passes
 from scoring.rules import DEEPLUQ, Rules
-from scoring.tracks import Tracks, track
+from scoring.tracks import Tracks, track_all
 
 Floats = npt.NDArray[np.float64]
 
@@ -66,33 +68,35 @@ def image_level(tracks: Tracks, rules: Rules = DEEPLUQ) -> list[float]:
     return values
 
 
-def object_level(tracks: Tracks) -> list[float]:
+def object_level(tracks: Tracks, rules: Rules = DEEPLUQ) -> list[float]:
     """Return mean and population std over the passes of the miss, ghost and joint ratio.
 
     Source: scoring.md, section 2, "Object level".
     """
-    return object_ratios(tracks.counts())
+    return object_ratios(tracks.counts(), rules)
 
 
-def object_ratios(counts: npt.NDArray[np.int64]) -> list[float]:
+def object_ratios(counts: npt.NDArray[np.int64], rules: Rules = DEEPLUQ) -> list[float]:
     """Return mean and population std over the passes of the miss, ghost and joint ratio.
 
     A pass whose ratio has denominator 0 is NaN and is skipped; without any other the result is NaN.
 
     Args:
         counts: (T, 3) matches, misses and ghosts of every pass.
+        rules: Ghosts are a share of all three (`deepluq`), or of what the mutant found (`strict`).
 
-    Source: scoring.md, section 2, "Object level".
+    Source: scoring.md, section 2, "Object level", and section 3, row 5.
 
     Example:
         >>> object_ratios(np.array([[1, 1, 0], [2, 0, 2]]))
         [0.25, 0.25, 0.25, 0.25, 0.5, 0.0]
     """
     matched, missed, ghosts = counts.T
+    found = matched + ghosts
     values: list[float] = []
     for part, whole in (
         (missed, matched + missed),
-        (ghosts, matched + missed + ghosts),
+        (ghosts, found if rules.ghost_ratio == "of_found" else found + missed),
         (missed + ghosts, matched + missed + ghosts),
     ):
         ratio = part[whole > 0] / whole[whole > 0]
@@ -100,16 +104,19 @@ def object_ratios(counts: npt.NDArray[np.int64]) -> list[float]:
     return values
 
 
-def mean_per_mutant(values: Floats, mutant: npt.NDArray[np.int64], n_mutants: int) -> Floats:
+def mean_per_mutant(
+    values: Floats, mutant: npt.NDArray[np.int64], n_mutants: int, empty: float = 0.0
+) -> Floats:
     """Return the mean over each mutant's objects, column by column.
 
     Args:
         values: (K, D) one row per object.
         mutant: (K,) number of the mutant that each object belongs to.
         n_mutants: M.
+        empty: What a mutant without an object gets.
 
     Returns:
-        (M, D) NaN values are skipped, NaN if all are; 0 for a mutant without an object.
+        (M, D) NaN values are skipped, NaN if all are.
 
     Example:
         >>> values = np.array([[1.0], [3.0], [np.nan]])
@@ -123,12 +130,52 @@ def mean_per_mutant(values: Floats, mutant: npt.NDArray[np.int64], n_mutants: in
         total = np.bincount(mutant[known], column_values[known], n_mutants)
         number = np.bincount(mutant[known], minlength=n_mutants)
         mean = np.where(number > 0, total / np.maximum(number, 1), np.nan)
-        means[:, column] = np.where(present, mean, 0.0)
+        means[:, column] = np.where(present, mean, empty)
     return means
 
 
-def _columns(table: ObjectTable, *leading: Floats) -> Floats:
-    return np.column_stack([*leading, table.difference])
+def _mean_over_originals(
+    table: ObjectTable, values: Floats, n_mutants: int, n_objects: int, rules: Rules
+) -> Floats:
+    """Return the mean of rates and their like over the image's original objects.
+
+    Under `deepluq` only over those in the table. Under `strict` an object that is not in it counts
+    as 0, and one whose value is NaN leaves no mean.
+    """
+    empty = 0.0 if n_objects or rules.nothing == "zero" else np.nan
+    if rules.rate_mean == "occurring":
+        return mean_per_mutant(values, table.mutant, n_mutants, empty)
+    if not n_objects:
+        return np.full((n_mutants, values.shape[1]), empty)
+    totals = [np.bincount(table.mutant, column, n_mutants) for column in values.T]
+    return np.stack(totals, axis=1) / n_objects
+
+
+def _match_group(tracks: Sequence[Tracks], objects: OriginalObjects, rules: Rules) -> Floats:
+    table, n_mutants = match_objects(tracks, rules, objects), len(tracks)
+    empty = np.nan if rules.nothing == "nan" else 0.0
+    if rules.overlap_loss == "per_pair":
+        overlaps = [track.matched.iou for track in tracks]
+        pair_of = np.repeat(np.arange(n_mutants), [len(overlap) for overlap in overlaps])
+        loss = mean_per_mutant(1 - np.concatenate(overlaps)[:, None], pair_of, n_mutants, empty)
+    else:
+        loss = mean_per_mutant(1 - table.iou[:, None], table.mutant, n_mutants, empty)
+    rate = _mean_over_originals(table, table.rate[:, None], n_mutants, len(objects), rules)
+    return np.hstack(
+        [loss, rate, mean_per_mutant(table.difference, table.mutant, n_mutants, empty)]
+    )
+
+
+def _miss_group(tracks: Sequence[Tracks], objects: OriginalObjects, rules: Rules) -> Floats:
+    table = miss_objects(tracks, rules, objects)
+    values = np.column_stack([table.rate, table.difference])
+    return _mean_over_originals(table, values, len(tracks), len(objects), rules)
+
+
+def _ghost_group(tracks: Sequence[Tracks], rules: Rules) -> Floats:
+    table = ghost_objects(tracks, rules=rules)
+    values = np.column_stack([table.rate, table.difference])
+    return mean_per_mutant(values, table.mutant, len(tracks))
 
 
 def score_tracks(tracks: Sequence[Tracks], rules: Rules = DEEPLUQ) -> Floats:
@@ -144,7 +191,7 @@ def score_tracks(tracks: Sequence[Tracks], rules: Rules = DEEPLUQ) -> Floats:
     Raises:
         DataError: The class vectors of two mutants differ in length.
 
-    Source: scoring.md, section 2.
+    Source: scoring.md, sections 2 and 3.
     """
     if not tracks:
         return np.empty((0, len(COLUMNS)))
@@ -153,16 +200,13 @@ def score_tracks(tracks: Sequence[Tracks], rules: Rules = DEEPLUQ) -> Floats:
         raise DataError(
             f"expected class vectors of one length in all mutants, got {sorted(lengths)}"
         )
-    match, miss, ghost = match_objects(tracks), miss_objects(tracks), ghost_objects(tracks)
-    per_object = (
-        (match, _columns(match, 1 - match.iou, match.rate)),
-        (miss, _columns(miss, miss.rate)),
-        (ghost, _columns(ghost, ghost.rate)),
-    )
+    objects = original_objects(tracks[0].original, rules)
     return np.hstack(
         [
-            np.array([image_level(t, rules) + object_level(t) for t in tracks]),
-            *(mean_per_mutant(values, table.mutant, len(tracks)) for table, values in per_object),
+            np.array([image_level(t, rules) + object_level(t, rules) for t in tracks]),
+            _match_group(tracks, objects, rules),
+            _miss_group(tracks, objects, rules),
+            _ghost_group(tracks, rules),
         ]
     )
 
@@ -178,7 +222,7 @@ def score_image(
         rules: Which definition each number follows.
 
     Returns:
-        (M, 37) in the order of `COLUMNS`.
+        (M, 37) in the order of `COLUMNS`; NaN where `nonfinite="skip"` leaves no pass.
 
     Raises:
         DataError: The numbers of passes or the lengths of the class vectors differ.
@@ -191,4 +235,9 @@ def score_image(
         >>> row[COLUMNS.index("[obj_level] kill_rate_miss_mean")]
         np.float64(1.0)
     """
-    return score_tracks([track(original, mutant, rules) for mutant in mutants], rules)
+    if rules.nonfinite != "skip":
+        return score_tracks(track_all(original, mutants, rules), rules)
+    rows = np.full((len(mutants), len(COLUMNS)), np.nan)
+    for numbers, sound, some in in_finite_passes(original, mutants):
+        rows[numbers] = score_tracks(track_all(sound, some, rules), rules)
+    return rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy.typing as npt
 
 from scoring.errors import DataError
 from scoring.matching import Matched, match_passes
+from scoring.pairing import prepared
 from scoring.passes import Passes
 from scoring.rules import DEEPLUQ, Rules
 
@@ -56,10 +58,22 @@ def track(original: Passes, mutant: Passes, rules: Rules = DEEPLUQ) -> Tracks:
         >>> track(Passes.from_list([one, one]), Passes.from_list([one, gone])).counts().tolist()
         [[1, 0, 0], [0, 1, 0]]
     """
-    lengths = [side.detections.n_classes for side in (original, mutant) if len(side)]
-    if len(set(lengths)) > 1:
-        raise DataError(
-            f"expected class vectors of one length, got {lengths[0]} in the original "
-            f"and {lengths[1]} in the mutant"
-        )
-    return Tracks(original, mutant, match_passes(original, mutant, rules))
+    return track_all(original, [mutant], rules)[0]
+
+
+def track_all(original: Passes, mutants: Sequence[Passes], rules: Rules = DEEPLUQ) -> list[Tracks]:
+    """Return what became of the original's detections under each of several mutants.
+
+    Raises:
+        DataError: The numbers of passes or the lengths of the class vectors differ.
+    """
+    for mutant in mutants:
+        lengths = [side.detections.n_classes for side in (original, mutant) if len(side)]
+        if len(set(lengths)) > 1:
+            raise DataError(
+                f"expected class vectors of one length, got {lengths[0]} in the original "
+                f"and {lengths[1]} in the mutant"
+            )
+    if rules.matching == "allowed_pairs":
+        original, mutants = prepared(original), [prepared(mutant) for mutant in mutants]
+    return [Tracks(original, mutant, match_passes(original, mutant, rules)) for mutant in mutants]

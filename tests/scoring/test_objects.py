@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from scoring.detections import Detections
+from scoring.identity import clusters, original_objects
 from scoring.objects import (
-    clusters,
     ghost_objects,
     match_objects,
     miss_objects,
-    object_keys,
     rate_weighted,
     squash,
 )
@@ -28,7 +27,7 @@ C: Box = (200, 0, 210, 10)
 def test_an_object_is_its_box_to_four_decimals() -> None:
     near = (0.00004, 0, 10, 10)
     apart = (0.00006, 0, 10, 10)
-    keys = object_keys(passes([A, B], [near, apart], [B])).tolist()
+    keys = original_objects(passes([A, B], [near, apart], [B])).ids.tolist()
     assert keys[0] == keys[2]
     assert keys[0] != keys[3]
     assert keys[1] == keys[4]
@@ -37,7 +36,7 @@ def test_an_object_is_its_box_to_four_decimals() -> None:
 
 def test_no_detection_is_no_object() -> None:
     nothing = passes([], [])
-    assert object_keys(nothing).shape == (0,)
+    assert original_objects(nothing).ids.shape == (0,)
     tracks = [track(nothing, nothing)]
     for table in (match_objects(tracks), miss_objects(tracks), ghost_objects(tracks)):
         assert len(table) == 0
