@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import ClassVar, Self
 
+import torch
 from torch import Tensor, nn
 
 from mutators.injection import Injection, inject
@@ -63,8 +64,9 @@ class Identity(Mutation):
         return inject(model, (), self)
 
     def perturb(self, x: Tensor, rows: RowKeys) -> Masked:
-        """Never called, for an identity has no site."""
-        raise NotImplementedError
+        """Return x itself."""
+        nothing = x.new_zeros((), dtype=torch.int64)
+        return Masked(output=x, dropped=nothing, empty=nothing)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 
-from runners.campaign import OnUnit, Prepared, Summary, finished_entries, run_image
+from runners.campaign import Prepared
+from runners.execution import OnUnit, Summary, finished_entries, run_image
 from runners.ledger import Entry, Ledger, Unit
 from runners.settings import arithmetic
 from scoring.errors import ConfigError, DataError

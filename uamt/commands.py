@@ -13,7 +13,7 @@ from uamt.presentation import LEGEND, count_of, table_text
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from runners.campaign import Summary
+    from runners.execution import Summary
 
 DONE, FAILED, MISSING, INCOMPLETE = 0, 1, 3, 4
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from mutators import Operator
-    from runners.campaign import Prepared, Summary
+    from runners.campaign import Prepared
     from runners.detectors import Detector
+    from runners.execution import Summary
     from runners.ledger import Entry
 
 OnUnit = Callable[["Entry", bool], None]
@@ -92,7 +93,7 @@ def run_prepared(
     campaigns: Sequence[Prepared], workers: int = 1, on_unit: OnUnit | None = None
 ) -> list[Summary]:
     """Run prepared campaigns, in this process or in a pool, and return what was done in each."""
-    from runners.campaign import run_serially
+    from runners.execution import run_serially
     from runners.pool import run_in_pool
 
     if workers == 1:

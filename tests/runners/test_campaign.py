@@ -14,8 +14,9 @@ from torch import Tensor, nn
 
 from mutators import MCDropBlock, MCDropout, Operator
 from runners.builtin import suites as builtin_suites
-from runners.campaign import Campaign, Summary, prepare, run_serially
+from runners.campaign import Campaign, prepare
 from runners.detectors import Detector, load_detector
+from runners.execution import Summary, run_serially
 from runners.images import list_suites
 from runners.ledger import Entry, Ledger
 from runners.manifest import read_manifest
