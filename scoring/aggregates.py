@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from scoring.results import Mutant
 from scoring.rows import COLUMNS, KINDS, OBJECT_COLUMNS
 from scoring.rules import DEEPLUQ, Rules
 from scoring.suites import KillRule, SuiteScores
@@ -21,9 +22,6 @@ MUTANT_COLUMN = "mutant_id"
 EQUIVALENT_COLUMN = "equivalent_mutant"
 KILL_COLUMNS = tuple(f"iskill_{kind}" for kind in KINDS)
 SCORE_COLUMNS = tuple(f"[img_level] ms_{kind}" for kind in KINDS)
-
-Mutant = tuple[str, str]
-"""Operator and tag."""
 
 _MEANS = [COLUMNS.index(column) for column in MEAN_COLUMNS]
 
@@ -91,8 +89,8 @@ def mutant_means(
 
     Source: scoring.md, section 4, number 1.
     """
-    # Every mean is the sum of a contiguous vector, in the order in which pandas adds a column: means
-    # that are equal in the published tables stay equal, and rank tests see the same ties.
+    # Every mean adds a contiguous vector, as pandas adds a column: means that are equal in the
+    # published tables stay equal to the last bit, and rank tests see the same ties.
     columns = np.ascontiguousarray(suite.values[:, :, _MEANS].transpose(1, 2, 0))
     means, n_used = mean_of_known(columns, axis=2)
     killed = [suite.killed(kind, rule, rules).any(axis=0) for kind in KINDS]

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from scoring.aggregates import MEAN_COLUMNS, Mutant, MutantMeans, mean_of_known
+from scoring.aggregates import MEAN_COLUMNS, MutantMeans, mean_of_known
+from scoring.results import Mutant
 from scoring.suites import UA_MS_COLUMNS
 from scoring.tags import parse_rate
 

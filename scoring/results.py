@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from scoring.branch_facts import FACTS_NAME, BranchFacts, read_facts
 from scoring.errors import ConfigError, DataError
 from scoring.layout import Table, find_tables
 from scoring.membership import Members
+from scoring.noise_floor import IDENTITY
 from scoring.rows import COLUMNS
 from scoring.suites import SuiteScores
 from scoring.tables import STEM_COLUMN, read_table
@@ -22,23 +24,56 @@ from scoring.tags import tag_order
 OPERATOR_ORDER = ("mc_dropout", "mc_dropblock")
 """The study lists MC-Dropout first; further operators follow by name."""
 
-_Mutant = tuple[str, str]
+Mutant = tuple[str, str]
+"""Operator and tag."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
+class SuiteResults:
+    """One suite of a model: its rows, and what stands beside them.
+
+    Args:
+        scores: Rows of all mutants but the identity mutant.
+        facts: By operator; none beside tables that another tool wrote.
+        identity: (I, 37) rows of the identity mutant, NaN where it has none; None without one.
+    """
+
+    scores: SuiteScores
+    facts: Mapping[str, BranchFacts] = field(default_factory=dict)
+    identity: npt.NDArray[np.float64] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class ModelResults:
     """The suites of one model in one case study, in their order."""
 
     case_study: str
     model: str
-    suites: tuple[SuiteScores, ...]
+    suites: tuple[SuiteResults, ...]
 
-    def has_operator(self, operator: str) -> bool:
-        """Return whether some suite has a mutant of this operator."""
-        return any(name == operator for suite in self.suites for name, _ in suite.mutants)
+    @property
+    def operators(self) -> tuple[str, ...]:
+        """Operators of which some suite has a mutant, in their order."""
+        mutants = {mutant for suite in self.suites for mutant in suite.scores.mutants}
+        return tuple(dict.fromkeys(name for name, _ in sorted(mutants, key=mutant_order)))
+
+    @property
+    def equivalent(self) -> frozenset[Mutant]:
+        """Mutants that equal the original on every image of all suites that have them.
+
+        Source: scoring.md, section 3, row 18.
+        """
+        alike: set[Mutant] = set()
+        differing: set[Mutant] = set()
+        for suite in self.suites:
+            for operator, tag in suite.scores.mutants:
+                facts = suite.facts.get(operator)
+                is_alike = facts is not None and tag in facts.equivalent
+                (alike if is_alike else differing).add((operator, tag))
+        return frozenset(alike - differing)
 
 
-def mutant_order(mutant: _Mutant) -> tuple[object, ...]:
+def mutant_order(mutant: Mutant) -> tuple[object, ...]:
     """Return a sort key: MC-Dropout, then DropBlock by rate and block size, then the others.
 
     Example:
@@ -95,7 +130,7 @@ def _model_suites(
     tables: Mapping[str, Sequence[Table]],
     members: Sequence[Members],
     order: Sequence[str],
-) -> tuple[SuiteScores, ...]:
+) -> tuple[SuiteResults, ...]:
     listed = {members_.suite: members_ for members_ in members}
     frames = {suite: _read_all(found) for suite, found in tables.items()}
     suites = []
@@ -162,11 +197,12 @@ def _refuse_foreign_rows(
                     )
 
 
-def _to_scores(model: str, suite: str, frames: Mapping[Table, pd.DataFrame]) -> SuiteScores:
+def _to_scores(model: str, suite: str, frames: Mapping[Table, pd.DataFrame]) -> SuiteResults:
     """Return the rows of all mutants side by side; NaN where a mutant has no row of an image."""
-    by_mutant: dict[_Mutant, pd.DataFrame] = {}
+    by_mutant: dict[Mutant, pd.DataFrame] = {}
     for table, frame in frames.items():
-        by_mutant[table.branch.operator, table.tag] = frame
+        if table.branch.operator != IDENTITY:
+            by_mutant[table.branch.operator, table.tag] = frame
     mutants = sorted(by_mutant, key=mutant_order)
     stems = list(
         dict.fromkeys(stem for mutant in mutants for stem in by_mutant[mutant][STEM_COLUMN])
@@ -180,11 +216,32 @@ def _to_scores(model: str, suite: str, frames: Mapping[Table, pd.DataFrame]) -> 
         frame = by_mutant[mutant]
         rows = [position[stem] for stem in frame[STEM_COLUMN]]
         values[rows, m] = frame[list(COLUMNS)].to_numpy(np.float64)
-    return SuiteScores(model, suite, tuple(stems), tuple(mutants), values)
+    return SuiteResults(
+        SuiteScores(model, suite, tuple(stems), tuple(mutants), values),
+        {
+            folder.name: facts
+            for folder in dict.fromkeys(table.path.parent for table in frames)
+            if (facts := read_facts(folder / FACTS_NAME)) is not None
+        },
+        _identity_rows(frames, position),
+    )
+
+
+def _identity_rows(
+    frames: Mapping[Table, pd.DataFrame], position: Mapping[str, int]
+) -> npt.NDArray[np.float64] | None:
+    for table, frame in frames.items():
+        if table.branch.operator == IDENTITY:
+            values: npt.NDArray[np.float64] = np.full((len(position), len(COLUMNS)), np.nan)
+            there = frame[frame[STEM_COLUMN].isin(list(position))]
+            rows = [position[stem] for stem in there[STEM_COLUMN]]
+            values[rows] = there[list(COLUMNS)].to_numpy(np.float64)
+            return values
+    return None
 
 
 def _refuse_disjoint_operators(
-    model: str, suite: str, by_mutant: Mapping[_Mutant, pd.DataFrame]
+    model: str, suite: str, by_mutant: Mapping[Mutant, pd.DataFrame]
 ) -> None:
     images: dict[str, set[str]] = defaultdict(set)
     for (operator, _), frame in by_mutant.items():
@@ -195,7 +252,7 @@ def _refuse_disjoint_operators(
         )
 
 
-def _select(model: str, members: Members, frames: Mapping[Table, pd.DataFrame]) -> SuiteScores:
+def _select(model: str, members: Members, frames: Mapping[Table, pd.DataFrame]) -> SuiteResults:
     chosen = {
         table: frame[[stem in members for stem in frame[STEM_COLUMN]]]
         for table, frame in frames.items()

@@ -98,9 +98,7 @@ class SuiteScores:
 
         Img-MS saturates at 1 on most suites; this share still tells them apart.
         """
-        per_image = self.killed(kind, rule, rules).mean(axis=1)
-        low, high = np.percentile(_resampled_means(per_image, seed=0), [2.5, 97.5])
-        return Interval(float(per_image.mean()), float(low), float(high))
+        return interval_over_images(self.killed(kind, rule, rules).mean(axis=1))
 
     def mildest_kill(self, kind: str, rule: KillRule, rules: Rules = DEEPLUQ) -> str | None:
         """Return the smallest rate at which a mutant is killed, as its tag writes it."""
@@ -126,6 +124,16 @@ class SuiteScores:
             return UA_MS_COLUMNS[0], float("nan")
         best = max(known, key=lambda name: known[name])
         return best, known[best]
+
+
+def interval_over_images(per_image: npt.NDArray[np.float64]) -> Interval:
+    """Return the mean of a share per image, with its 95 % bootstrap interval over images.
+
+    Args:
+        per_image: (I,) one share per image.
+    """
+    low, high = np.percentile(_resampled_means(per_image, seed=0), [2.5, 97.5])
+    return Interval(float(per_image.mean()), float(low), float(high))
 
 
 def _resampled_means(per_image: npt.NDArray[np.float64], seed: int) -> npt.NDArray[np.float64]:

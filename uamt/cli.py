@@ -1,4 +1,4 @@
-"""The command line: `uamt demo`, `doctor`, `run`, `score`."""
+"""The command line: `uamt demo`, `doctor`, `run`, `score`, `suites`, `study`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from scoring.errors import UamtError
-from uamt import commands
+from uamt import commands, study_command, suites_command
 from uamt.options import OPTIONS, Option, parse_flag
 
 INTERRUPTED = 130
@@ -99,6 +99,8 @@ def build_parser() -> argparse.ArgumentParser:
         action="store_true",
         help="compare NaN and infinity as the reference does, instead of refusing them",
     )
+    for name, module in (("suites", suites_command), ("study", study_command)):
+        module.add_arguments(_command(subparsers, name, module.run, module.ABOUT, module.EXAMPLE))
     return parser
 
 

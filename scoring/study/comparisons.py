@@ -28,6 +28,7 @@ POOLED_CAVEAT = (
     "pooled rows are pseudo-replicates: every image stands there once per mutant, so n is not the "
     "number of independent observations and p values are far too small"
 )
+SUITES_CAVEAT = "the suites were chosen, they are no random sample of suites"
 UNCORRECTED_CAVEAT = "pairwise p values are not corrected for the number of pairs (--holm)"
 
 _EFFECTS = ((0.01, "negligible"), (0.06, "small"), (0.14, "medium"), (np.inf, "large"))
@@ -148,12 +149,20 @@ def _all_equal(samples: Sequence[Floats]) -> bool:
 
 
 def mutant_samples(suites: Mapping[str, MutantMeans], column: str) -> Samples:
-    """Return a metric's value of every mutant, per suite; NaN for an equivalent mutant."""
+    """Return a metric's value of every mutant, per suite.
+
+    Position i is the same mutant in all suites; NaN where it is equivalent or a suite lacks it.
+    """
     number = MEAN_COLUMNS.index(column)
-    return {
-        name: np.where(means.equivalent, np.nan, means.means[:, number])
-        for name, means in suites.items()
-    }
+    mutants = dict.fromkeys(mutant for means in suites.values() for mutant in means.mutants)
+    position = {mutant: i for i, mutant in enumerate(mutants)}
+    samples = {}
+    for name, means in suites.items():
+        sample = np.full(len(mutants), np.nan)
+        places = [position[mutant] for mutant in means.mutants]
+        sample[places] = np.where(means.equivalent, np.nan, means.means[:, number])
+        samples[name] = sample
+    return samples
 
 
 def row_samples(suites: Sequence[SuiteScores], column: str) -> Samples:

@@ -1,0 +1,110 @@
+"""Kill tables: what every kill rule says of a mutant, and how widely a suite kills."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from scoring.aggregates import MUTANT_COLUMN, mutant_id
+from scoring.kill_rules import KILL_RULES, killing_images
+from scoring.results import Mutant
+from scoring.rows import KINDS
+from scoring.suite_kills import SuiteKills
+from scoring.suites import Interval, interval_over_images
+from scoring.tables import STEM_COLUMN
+from scoring.tags import tag_order
+
+_UNKNOWN = Interval(np.nan, np.nan, np.nan)
+
+
+def kill_table(kills: SuiteKills) -> pd.DataFrame:
+    """Return a suite's table `ua_ms_kills.csv`: one row per mutant and kind.
+
+    Columns: the outcome of `any`, `significant` and `holm`; the images, and how many of them kill
+    by each rule; the smallest p value; the share of images at 0 and at T changed passes; whether
+    the decision is reliable (empty where no facts stand beside the tables).
+
+    Source: scoring.md, section 4, number 1.
+    """
+    rows = []
+    for mutant, is_reliable in zip(kills.scores.mutants, kills.is_reliable, strict=True):
+        for kind in KINDS:
+            decision = kills.decision(mutant, kind)
+            rows.append(
+                {MUTANT_COLUMN: mutant_id(mutant), "kind": kind}
+                | dict(zip(KILL_RULES, decision.is_killed, strict=True))
+                | {"n_images": decision.n_images}
+                | {
+                    f"n_killing_{rule}": number
+                    for rule, number in zip(KILL_RULES, decision.n_killing, strict=True)
+                }
+                | {
+                    "smallest_p": decision.smallest_p,
+                    "share_at_0": decision.share_at_none,
+                    "share_at_T": decision.share_at_all,
+                    "reliable": is_reliable,
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def kill_shares(suites: Sequence[SuiteKills], equivalent: Collection[Mutant] = ()) -> pd.DataFrame:
+    """Return a model's table `ua_ms_kill_shares.csv`: one row per suite and kind.
+
+    Per kill rule: Img-MS, the share of image x mutant pairs that are kills with its 95 % bootstrap
+    interval over images, the mildest rate that is killed, and the trivial mutants, which every
+    image kills. A pair without a row is no kill. Equivalent mutants are counted and left out.
+
+    Args:
+        suites: Kills of each suite, in the order of the rows.
+        equivalent: Mutants that do what the original does.
+
+    Source: scoring.md, section 4, number 1.
+    """
+    return pd.DataFrame([_share_row(suite, kind, equivalent) for suite in suites for kind in KINDS])
+
+
+def _share_row(kills: SuiteKills, kind: str, equivalent: Collection[Mutant]) -> dict[str, Any]:
+    scores = kills.scores
+    counted = [m for m, mutant in enumerate(scores.mutants) if mutant not in equivalent]
+    counts = scores.column(f"[img_level] iskill_{kind}_count")[:, counted]
+    p_values = scores.column(f"[img_level] iskill_{kind}_p_value")[:, counted]
+    there = ~np.isnan(counts)
+    n_passes = kills.n_passes[:, counted]
+    is_known = bool((n_passes >= 0).all())
+    row: dict[str, Any] = {
+        STEM_COLUMN: scores.suite,
+        "kind": kind,
+        "n_images": len(scores.stems),
+        "n_mutants": len(scores.mutants),
+        "n_equivalent": len(scores.mutants) - len(counted),
+        "n_without_row": int((~there).sum()),
+        "share_at_0": _share(counts[there] == 0),
+        "share_at_T": _share((counts == n_passes)[there]) if is_known else np.nan,
+    }
+    rates = [scores.mutants[m][1].partition("_")[0] for m in counted]
+    for rule in KILL_RULES:
+        killing = killing_images(counts, p_values, rule, kills.alpha)
+        mildest = min(
+            (rates[m] for m in np.flatnonzero(killing.any(axis=0))), key=tag_order, default=None
+        )
+        trivial = (killing | ~there).all(axis=0) & there.any(axis=0)
+        share = interval_over_images(killing.mean(axis=1)) if counted else _UNKNOWN
+        row |= {
+            f"ms_{rule}": _share(killing.any(axis=0)),
+            f"kill_share_{rule}": share.value,
+            f"kill_share_{rule}_low": share.low,
+            f"kill_share_{rule}_high": share.high,
+            f"mildest_rate_{rule}": mildest,
+            f"n_trivial_{rule}": int(trivial.sum()),
+        }
+    return row
+
+
+def _share(flags: npt.ArrayLike) -> float:
+    array = np.asarray(flags, dtype=np.float64)
+    return float(array.mean()) if array.size else float("nan")
