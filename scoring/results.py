@@ -113,8 +113,14 @@ def read_results(
             f"{results}: expected tables '<case>/<model>/<suite>/<operator>/mutant_<tag>.csv', "
             f"found none; run 'uamt score' first, or name the folder that holds them"
         )
-    names = {suite for suites in by_model.values() for suite in suites} - {""}
-    names |= {listed.suite for listed in members}
+    folders = {suite for suites in by_model.values() for suite in suites}
+    unused = [listed.suite for listed in members if listed.suite not in folders]
+    if unused and "" not in folders:
+        raise DataError(
+            f"{results}: expected tables in folders of the suites {unused}, or in no suite's "
+            f"folder; found them in the folders {sorted(folders)}"
+        )
+    names = (folders - {""}) | {listed.suite for listed in members}
     unknown = [name for name in order if name not in names]
     if unknown:
         raise ConfigError(f"suites: expected some of {sorted(names)}, got {unknown}")
@@ -140,11 +146,6 @@ def _model_suites(
             suites.append(_to_scores(model, name, frames[name]))
         elif name in listed and "" in frames:
             suites.append(_select(model, listed[name], frames[""]))
-    if not suites:
-        raise DataError(
-            f"model '{model}': has no rows of the suites {sorted(listed)}; its tables stand in "
-            f"the folders {sorted(frames)}"
-        )
     return tuple(suites)
 
 
