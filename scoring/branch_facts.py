@@ -23,10 +23,11 @@ class BranchFacts:
     Args:
         rules: Name of the rule set behind the tables.
         passes: T, the passes of every image.
-        scores: What the class vectors are taken for.
+        scores: What the class vectors are taken for; `deepluq` makes no difference.
         original_is_deterministic: Whether the original's passes are alike on every image.
         equivalent: Tags of the mutants that equal the original on every image of this suite; a
-            mutant is equivalent iff it is listed for all suites of its model.
+            mutant is equivalent iff it is listed for all suites of its model. None under
+            `deepluq`, to which no mutant is equivalent.
         degenerate_boxes: Boxes without area that were left out; 0 under `deepluq`, which keeps
             them.
         skipped_passes: Tag -> stem -> passes left out because a number in them is not finite.

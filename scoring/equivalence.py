@@ -1,10 +1,11 @@
-"""Equivalent mutants: those that change nothing, and what is left of a score without them."""
+"""Equality: mutants that change nothing, and originals that never change."""
 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from scoring.pairing import prepared
+from scoring.passes import Passes
 from scoring.tracks import Tracks
 
 BOX_TOLERANCE_PX = 1e-3
@@ -37,22 +38,22 @@ def is_same(tracks: Tracks) -> bool:
     )
 
 
-def image_mutation_score(
-    is_killed: npt.NDArray[np.bool_], is_equivalent: npt.NDArray[np.bool_]
-) -> float:
-    """Return Img-MS: killed mutants over those that are not equivalent; NaN if all are.
-
-    Args:
-        is_killed: (M,) mutants that at least one image kills.
-        is_equivalent: (M,) mutants that change nothing; all False under rule set `deepluq`.
-
-    Source: scoring.md, section 4, point 2.
+def passes_are_alike(original: Passes) -> bool:
+    """Return whether all passes found the same, to the last bit, whatever their order.
 
     Example:
-        >>> image_mutation_score(np.array([True, False, False]), np.array([False, False, True]))
-        0.5
+        >>> from scoring.detections import Detections
+        >>> one = Detections([[0, 0, 9, 9]], [1], [0.9], [[0.0, 1.0]])
+        >>> passes_are_alike(Passes.from_list([one, one, one]))
+        True
+        >>> passes_are_alike(Passes.from_list([one, Detections.empty(), one]))
+        False
     """
-    counted = ~np.asarray(is_equivalent, dtype=bool)
-    if not counted.any():
-        return float("nan")
-    return float(np.asarray(is_killed, dtype=bool)[counted].mean())
+    if len(set(original.counts.tolist())) > 1:
+        return False
+    found, n_passes = prepared(original).detections, original.n_passes
+    if len(found) % n_passes:
+        return False
+    columns = (found.boxes, found.labels, found.scores, found.probs)
+    by_pass = (column.reshape(n_passes, -1) for column in columns)
+    return all(bool((column == column[0]).all()) for column in by_pass)

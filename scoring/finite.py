@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from scoring.errors import DataError
 from scoring.passes import Passes
+from scoring.rules import Rules
 
 Flags = npt.NDArray[np.bool_]
 
@@ -25,16 +26,18 @@ def only(passes: Passes, kept: Flags) -> Passes:
 
 
 def in_finite_passes(
-    original: Passes, mutants: Sequence[Passes]
+    original: Passes, mutants: Sequence[Passes], rules: Rules
 ) -> Iterator[tuple[list[int], Passes, list[Passes]]]:
-    """Yield mutants with the original in the passes that are finite on both sides.
+    """Yield mutants with the original in the passes that the rules compare.
 
-    A pass that is broken on either side leaves both, so that T falls by one. Mutants that keep the
-    same passes come together; one that keeps none does not come at all.
+    Under `nonfinite="skip"` a pass that is broken on either side leaves both, so that T falls by
+    one. Mutants that keep the same passes come together; one that keeps none does not come at all.
+    Else all come with all their passes.
 
     Args:
         original: The original's T passes.
         mutants: The T passes of each mutant.
+        rules: What to do with numbers that are not finite.
 
     Yields:
         Numbers of the mutants, the original's passes, and theirs.
@@ -44,6 +47,9 @@ def in_finite_passes(
 
     Source: scoring.md, section 2, on rule set `strict`.
     """
+    if rules.nonfinite != "skip":
+        yield list(range(len(mutants))), original, list(mutants)
+        return
     if any(mutant.n_passes != original.n_passes for mutant in mutants):
         raise DataError(f"expected {original.n_passes} passes of every mutant, as of the original")
     sound = finite_passes(original)

@@ -235,9 +235,7 @@ def score_image(
         >>> row[COLUMNS.index("[obj_level] kill_rate_miss_mean")]
         np.float64(1.0)
     """
-    if rules.nonfinite != "skip":
-        return score_tracks(track_all(original, mutants, rules), rules)
     rows = np.full((len(mutants), len(COLUMNS)), np.nan)
-    for numbers, sound, some in in_finite_passes(original, mutants):
+    for numbers, sound, some in in_finite_passes(original, mutants, rules):
         rows[numbers] = score_tracks(track_all(sound, some, rules), rules)
     return rows

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from scoring.errors import DataError
+from scoring.kill_rules import KILL_RULES, KillRule, killing_images
 from scoring.rows import COLUMNS, GHOST_COLUMNS, MATCH_COLUMNS, MISS_COLUMNS
 from scoring.rules import DEEPLUQ, Rules
 from scoring.tags import tag_order
 
-KillRule = Literal["any", "significant"]
-KILL_RULES: tuple[KillRule, ...] = ("any", "significant")
-"""A mutant is killed by an image if any pass changes, or if the binomial test says so."""
+__all__ = [
+    "KILL_RULES",
+    "UA_MS_COLUMNS",
+    "Interval",
+    "KillRule",
+    "SuiteScores",
+    "collect",
+    "interval_over_images",
+    "kill_share_difference",
+]
 
 UA_MS_COLUMNS = tuple(
     column
@@ -49,6 +56,8 @@ class SuiteScores:
         mutants: M pairs of operator and tag.
         values: (I, M, 37) in the order of `COLUMNS`; a row of NaN where the mutant crashed on the
             image, which is no kill and is counted.
+        is_equivalent: (M,) True where a mutant does what the original does, which counts for no
+            score; None means that none is.
 
     Raises:
         DataError: The shape does not fit, or a side is empty.
@@ -59,6 +68,7 @@ class SuiteScores:
     stems: tuple[str, ...]
     mutants: tuple[tuple[str, str], ...]
     values: npt.NDArray[np.float64]
+    is_equivalent: npt.NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
         expected = (len(self.stems), len(self.mutants), len(COLUMNS))
@@ -82,23 +92,45 @@ class SuiteScores:
 
         Args:
             kind: miss, ghost or miss_ghost.
-            rule: `any`: at least one pass changed; `significant`: p value below alpha.
+            rule: `any`: at least one pass changed; `significant`: p value below alpha; `holm`:
+                the same after correction for the number of images.
             rules: Holds alpha.
         """
-        if rule == "any":
-            return self.column(f"[img_level] iskill_{kind}_count") > 0
-        return self.column(f"[img_level] iskill_{kind}_p_value") < rules.alpha
+        counts, p_values = (
+            self.column(f"[img_level] iskill_{kind}_{number}") for number in ("count", "p_value")
+        )
+        return np.asarray(killing_images(counts, p_values, rule, rules.alpha))
+
+    @property
+    def is_counted(self) -> npt.NDArray[np.bool_]:
+        """(M,) False where a mutant is equivalent."""
+        if self.is_equivalent is None:
+            return np.ones(len(self.mutants), dtype=bool)
+        return np.asarray(~self.is_equivalent)
 
     def image_score(self, kind: str, rule: KillRule, rules: Rules = DEEPLUQ) -> float:
-        """Return Img-MS: the share of mutants that at least one image kills."""
-        return float(self.killed(kind, rule, rules).any(axis=0).mean())
+        """Return Img-MS: the share of mutants that at least one image kills.
+
+        Equivalent mutants are left out; NaN if all are.
+        """
+        killed = self.killed(kind, rule, rules)[:, self.is_counted]
+        return float(killed.any(axis=0).mean()) if killed.shape[1] else float("nan")
+
+    def kill_share_per_image(
+        self, kind: str, rule: KillRule, rules: Rules = DEEPLUQ
+    ) -> npt.NDArray[np.float64]:
+        """Return (I,) the share of mutants that each image kills, NaN if all are equivalent."""
+        killed = self.killed(kind, rule, rules)[:, self.is_counted]
+        if not killed.shape[1]:
+            return np.full(len(killed), np.nan)
+        return np.asarray(killed.mean(axis=1), dtype=np.float64)
 
     def kill_share(self, kind: str, rule: KillRule, rules: Rules = DEEPLUQ) -> Interval:
         """Return the share of image x mutant pairs that are kills, with its interval.
 
         Img-MS saturates at 1 on most suites; this share still tells them apart.
         """
-        return interval_over_images(self.killed(kind, rule, rules).mean(axis=1))
+        return interval_over_images(self.kill_share_per_image(kind, rule, rules))
 
     def mildest_kill(self, kind: str, rule: KillRule, rules: Rules = DEEPLUQ) -> str | None:
         """Return the smallest rate at which a mutant is killed, as its tag writes it."""
@@ -107,8 +139,11 @@ class SuiteScores:
         return min(rates, key=tag_order, default=None)
 
     def mean(self, name: str) -> float:
-        """Return the mean of a column: over images, then over mutants; NaN is skipped."""
-        column = self.column(name)
+        """Return the mean of a column: over images, then over mutants; NaN is skipped.
+
+        Equivalent mutants are left out.
+        """
+        column = self.column(name)[:, self.is_counted]
         known = ~np.isnan(column)
         totals = np.where(known, column, 0).sum(axis=0)
         numbers = known.sum(axis=0)
@@ -154,7 +189,7 @@ def kill_share_difference(
 
     The images of the two suites are resampled independently.
     """
-    shares = [s.killed(kind, rule, rules).mean(axis=1) for s in (stronger, weaker)]
+    shares = [s.kill_share_per_image(kind, rule, rules) for s in (stronger, weaker)]
     resampled = [_resampled_means(share, seed) for seed, share in enumerate(shares)]
     low, high = np.percentile(resampled[0] - resampled[1], [2.5, 97.5])
     return Interval(float(shares[0].mean() - shares[1].mean()), float(low), float(high))
@@ -181,4 +216,5 @@ def collect(model: str, suite: str, sweeps: Sequence[SuiteScores]) -> SuiteScore
         stems,
         tuple(mutant for sweep in sweeps for mutant in sweep.mutants),
         np.concatenate([sweep.values for sweep in sweeps], axis=1),
+        ~np.concatenate([sweep.is_counted for sweep in sweeps]),
     )

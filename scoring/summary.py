@@ -10,7 +10,7 @@ import pandas as pd
 
 from scoring.errors import DataError
 from scoring.rules import DEEPLUQ, Rules
-from scoring.suites import KILL_RULES, SuiteScores, kill_share_difference
+from scoring.suites import KILL_RULES, KillRule, SuiteScores, kill_share_difference
 
 VERDICT_KIND = "miss_ghost"
 """A kill counts here whether it shows as a miss or as a ghost."""
@@ -37,6 +37,7 @@ def _summary_row(suite: SuiteScores, rules: Rules) -> dict[str, Any]:
         "suite": suite.suite,
         "images": len(suite.stems),
         "mutants": len(suite.mutants),
+        "equivalent": int((~suite.is_counted).sum()),
         "crashed": suite.n_crashed,
     }
     for rule in KILL_RULES:
@@ -70,38 +71,59 @@ def join_models(suites: Sequence[SuiteScores]) -> list[SuiteScores]:
                     parts[0].stems,
                     tuple(mutant for part in parts for mutant in part.mutants),
                     np.concatenate([part.values for part in parts], axis=1),
+                    ~np.concatenate([part.is_counted for part in parts]),
                 )
             )
     return joined
+
+
+def verdict_rule(rules: Rules) -> KillRule:
+    """Return the kill rule by which suites are ranked."""
+    return "holm" if rules.kill == "holm" else "significant"
+
+
+def rank(suites: Sequence[SuiteScores], rules: Rules = DEEPLUQ) -> list[SuiteScores]:
+    """Return the suites over all models, that with the largest kill share first.
+
+    Suites that kill alike keep their order. Where the models ran on different images, each model's
+    suites stand for themselves.
+    """
+    rule = verdict_rule(rules)
+    return sorted(
+        join_models(suites) or list(suites),
+        key=lambda suite: suite.kill_share(VERDICT_KIND, rule, rules).value,
+        reverse=True,
+    )
 
 
 def verdict(suites: Sequence[SuiteScores], rules: Rules = DEEPLUQ) -> str:
     """Return one sentence that says which suite is stronger, by how much, and how sure that is.
 
     The strongest suite is compared with the next one by the share of image x mutant pairs that
-    are significant kills, over all models.
+    are significant kills, over all models; under `strict` those that Holm's correction leaves.
+
+    Args:
+        suites: Rows of each model and suite.
+        rules: Holds alpha and the kill rule.
 
     Raises:
         DataError: There is no suite.
     """
     if not suites:
         raise DataError("expected the scores of at least one suite, got none")
-    joined = join_models(suites) or list(suites)
-    ranked = sorted(
-        joined,
-        key=lambda suite: suite.kill_share(VERDICT_KIND, "significant", rules).value,
-        reverse=True,
-    )
+    rule = verdict_rule(rules)
+    ranked = rank(suites, rules)
     best = ranked[0]
-    share = best.kill_share(VERDICT_KIND, "significant", rules)
+    share = best.kill_share(VERDICT_KIND, rule, rules)
+    how = "significantly" if rule == "significant" else "significantly after Holm's correction"
     found = (
-        f"suite '{best.suite}' kills {share.value:.0%} of its image x mutant pairs significantly "
+        f"suite '{best.suite}' kills {share.value:.0%} of its image x mutant pairs {how} "
         f"(95% interval {share.low:.0%} to {share.high:.0%})"
     )
     if len(ranked) == 1:
         return f"On {best.model}, {found}."
     second = ranked[1]
-    gap = kill_share_difference(best, second, rules=rules)
+    gap = kill_share_difference(best, second, rule=rule, rules=rules)
     points = f"{100 * gap.value:.0f} points more than '{second.suite}'"
     interval = f"(95% interval {100 * gap.low:.0f} to {100 * gap.high:.0f})"
     if gap.low > 0:

@@ -145,14 +145,16 @@ def read_image(
     """
     branch, root = sweep.branch, sweep.root
     folder = branch.folder(root, original_tag(branch.operator), stem)
-    original = read_passes(folder, n_passes, rules.nonfinite)
+    # Passes that shall be skipped must first be seen.
+    nonfinite = "keep" if rules.nonfinite == "skip" else rules.nonfinite
+    original = read_passes(folder, n_passes, nonfinite)
     total = original.n_passes
     mutants = []
     for tag in sweep.tags:
         if (stem, tag) in sweep.crashed:
             continue
         folder = branch.folder(root, tag, stem)
-        mutants.append(read_passes(folder, total, rules.nonfinite))
+        mutants.append(read_passes(folder, total, nonfinite))
         if n_passes is None and prediction_path(folder, total).exists():
             raise DataError(
                 f"{folder} holds more than the {total} passes of the original; score the first "

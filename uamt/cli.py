@@ -95,9 +95,26 @@ def build_parser() -> argparse.ArgumentParser:
         "--binomial-n", type=int, help="trials of the binomial test; default: the passes"
     )
     score.add_argument(
+        "--rules",
+        choices=("deepluq", "strict"),
+        default="deepluq",
+        help="rule set: the published numbers, or the definitions as documented; default: deepluq",
+    )
+    score.add_argument(
+        "--scores",
+        choices=("softmax", "sigmoid"),
+        help="what the class vectors are, for --rules strict; default: as the manifest declares",
+    )
+    nonfinite = score.add_mutually_exclusive_group()
+    nonfinite.add_argument(
         "--keep-nonfinite",
         action="store_true",
         help="compare NaN and infinity as the reference does, instead of refusing them",
+    )
+    nonfinite.add_argument(
+        "--skip-nonfinite",
+        action="store_true",
+        help="leave a pass with a NaN or infinity out on both sides, instead of refusing it",
     )
     for name, module in (("suites", suites_command), ("study", study_command)):
         module.add_arguments(_command(subparsers, name, module.run, module.ABOUT, module.EXAMPLE))

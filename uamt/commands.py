@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from runners.execution import Summary
+    from scoring.rules import Rules
 
 DONE, FAILED, MISSING, INCOMPLETE = 0, 1, 3, 4
 
@@ -130,32 +131,51 @@ def _print_run(summary: Summary, root: Path, passes: int) -> int:
 def score(arguments: argparse.Namespace) -> int:
     """Score an experiment and print the table of suites."""
     from scoring.files import write_atomic
-    from scoring.rules import DEEPLUQ
+    from scoring.judgement import changed_verdicts
     from scoring.summary import summarise, verdict
     from uamt.progress import image_progress
-    from uamt.scores import find_sweeps, score_root
+    from uamt.scores import find_sweeps, score_notes, score_root
 
     if arguments.passes is not None and arguments.passes < 1:
         raise ConfigError(f"--passes: expected 1 or more, got {arguments.passes}")
-    rules = DEEPLUQ.with_(
-        binomial_n=arguments.binomial_n,
-        nonfinite="keep" if arguments.keep_nonfinite else "refuse",
-    )
+    rules = _rules(arguments)
     root = Path(arguments.root)
     out = Path(arguments.out) if arguments.out else root / "scores"
     total = sum(len(sweep.stems) for sweep in find_sweeps(root))
     with image_progress(total, "scoring") as on_image:
-        scored, tables = score_root(
+        scored = score_root(
             root,
             out,
             case_study=arguments.case_study,
             passes=arguments.passes,
             rules=rules,
+            scores=arguments.scores,
             on_image=on_image,
         )
-    summary = summarise(scored, rules)
+    summary = summarise(scored.suites, rules)
     write_atomic(out / "summary.csv", summary.to_csv(index=False, lineterminator="\n").encode())
+    for note in score_notes(scored):
+        print(f"note: {note}", file=sys.stderr)
     print(table_text(summary))
-    print(f"\n{LEGEND}\n\n{verdict(scored, rules)}\n")
-    print(f"{count_of(len(tables), 'mutant table')} and summary.csv: {out.resolve()}")
+    print(f"\n{LEGEND}\n\n{verdict(scored.suites, rules)}")
+    changes = changed_verdicts(scored.suites, scored.strict, rules) if scored.strict else []
+    if rules.name != "strict" and changes:
+        print(f"Rule set strict would say otherwise: {'; '.join(changes)}.")
+    print(f"\n{count_of(len(scored.tables), 'mutant table')} and summary.csv: {out.resolve()}")
     return INCOMPLETE if summary["crashed"].any() else DONE
+
+
+def _rules(arguments: argparse.Namespace) -> Rules:
+    """Return the rules that the flags of `uamt score` give."""
+    from scoring.rules import rules_named
+
+    if arguments.keep_nonfinite and arguments.rules == "strict":
+        raise ConfigError(
+            "--keep-nonfinite: rule set strict compares no NaN; use --skip-nonfinite to leave out "
+            "the passes that hold one"
+        )
+    nonfinite = "skip" if arguments.skip_nonfinite else "refuse"
+    return rules_named(arguments.rules).with_(
+        binomial_n=arguments.binomial_n,
+        nonfinite="keep" if arguments.keep_nonfinite else nonfinite,
+    )

@@ -82,8 +82,8 @@ def run_demo(out: Path, workers: int | None = None, passes: int = 10) -> DemoRes
     with unit_progress(campaigns) as on_unit:
         run_prepared([prepare(campaign) for campaign in campaigns], workers, on_unit)
     label_names = {c.detector.name: c.detector.label_names for c in campaigns}
-    scored, tables = score_root(out, case_study="demo")
-    scored = _in_order(scored, list(suites))
+    result = score_root(out, case_study="demo")
+    scored, tables = _in_order(result.suites, list(suites)), result.tables
     summary = summarise(scored)
     sentence = verdict(scored)
     summary_path = out / "summary.csv"
@@ -109,7 +109,7 @@ def _in_order(scored: list[SuiteScores], suites: list[str]) -> list[SuiteScores]
 
 
 def _provenance(out: Path, scored: list[SuiteScores], tables: list[Path], passes: int) -> list[str]:
-    from runners.manifest import read_manifest
+    from runners.manifest_file import read_manifest
 
     models = read_manifest(out)["models"]
     lines = [

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from scoring.branch_facts import BranchFacts, facts_path, write_facts
+from scoring.declarations import Declared, Scores, guess_scores, read_declarations
 from scoring.errors import DataError
+from scoring.examined import examine_branch, gather
+from scoring.judgement import judged
 from scoring.layout import Branch, find_branches
-from scoring.rules import DEEPLUQ, Rules
-from scoring.suites import SuiteScores, collect
-from scoring.sweep import Sweep, find_sweep, score_sweep
+from scoring.rules import DEEPLUQ, STRICT, Rules
+from scoring.suites import SuiteScores
+from scoring.sweep import Sweep, find_sweep
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,6 +27,25 @@ if TYPE_CHECKING:
 _OPERATOR_ORDER = ("mc_dropout", "mc_dropblock")
 
 OnImage = Callable[[Sweep, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """The scores of an experiment.
+
+    Args:
+        suites: Each model and suite as the rules judge it.
+        strict: The same as rule set `strict` judges them; empty where it would refuse the passes.
+        tables: The mutants' CSVs that were written.
+        facts: By branch, as written beside the tables.
+        guessed: Models whose class vectors nobody declared, and what they were taken for.
+    """
+
+    suites: list[SuiteScores]
+    strict: list[SuiteScores]
+    tables: list[Path]
+    facts: dict[Branch, BranchFacts]
+    guessed: dict[str, Scores]
 
 
 def score(
@@ -46,10 +70,10 @@ def score(
     """
     from scoring.summary import summarise
 
-    suites, _ = score_root(
+    scored = score_root(
         Path(root), Path(out) if out else None, case_study=case_study, passes=passes, rules=rules
     )
-    return summarise(suites, rules)
+    return summarise(scored.suites, rules)
 
 
 def score_root(
@@ -59,8 +83,9 @@ def score_root(
     case_study: str | None = None,
     passes: int | None = None,
     rules: Rules = DEEPLUQ,
+    scores: Scores | None = None,
     on_image: OnImage | None = None,
-) -> tuple[list[SuiteScores], list[Path]]:
+) -> Scored:
     """Score every operator, model and suite of an experiment.
 
     Args:
@@ -69,10 +94,9 @@ def score_root(
         case_study: As in `score`.
         passes: As in `score`.
         rules: Which definition each number follows.
+        scores: What the class vectors of all models are; None means what the manifest declares,
+            else what the original's vectors tell.
         on_image: Called with the sweep and the stem of each image that was scored.
-
-    Returns:
-        The scores of each model and suite, and the CSVs written.
 
     Raises:
         DataError: As in `score`.
@@ -80,13 +104,34 @@ def score_root(
     sweeps = find_sweeps(root)
     results = out or root / "scores"
     study = case_study or root.resolve().name
-    by_suite: dict[tuple[str, str], list[SuiteScores]] = defaultdict(list)
-    written: list[Path] = []
-    for sweep in sweeps:
-        scored = _score_one(sweep, passes, rules, on_image)
-        by_suite[scored.model, scored.suite].append(scored)
-        written += _write_tables(scored, sweep.branch, results, study)
-    return [collect(model, suite, parts) for (model, suite), parts in by_suite.items()], written
+    declared = read_declarations(root)
+    guessed: dict[str, Scores] = {}
+    facts: dict[Branch, BranchFacts] = {}
+    tables: list[Path] = []
+    suites: list[SuiteScores] = []
+    strict: list[SuiteScores] = []
+    for model in dict.fromkeys(sweep.branch.model for sweep in sweeps):
+        own = [sweep for sweep in sweeps if sweep.branch.model == model]
+        known = declared.get(model, Declared())
+        kind = scores or known.scores
+        if kind is None and rules.class_vectors == "declared":
+            kind = guessed[model] = guess_scores(own, passes)
+        own_rules = rules.with_(scores=kind or "softmax")
+        examined = []
+        for sweep in own:
+            branch = examine_branch(sweep, passes, own_rules, known, on_image)
+            examined.append(branch)
+            facts[sweep.branch] = branch.facts
+            write_facts(facts_path(results, study, sweep.branch), branch.facts)
+            tables += _write_tables(branch.scores, sweep.branch, results, study)
+        own_suites = judged(gather(study, model, examined), own_rules)
+        suites += own_suites
+        if own_rules.name == STRICT.name:
+            strict += own_suites
+        elif own_rules.nonfinite != "keep":
+            corrected = [branch.as_strict for branch in examined]
+            strict += judged(gather(study, model, corrected), STRICT)
+    return Scored(suites, strict, tables, facts, guessed)
 
 
 def find_sweeps(root: Path) -> list[Sweep]:
@@ -124,24 +169,6 @@ def _crashed_pairs(root: Path) -> dict[Branch, Collection[tuple[str, str]]]:
     return dict(pairs)
 
 
-def _score_one(
-    sweep: Sweep, passes: int | None, rules: Rules, on_image: OnImage | None
-) -> SuiteScores:
-    rows = []
-    for stem, image_rows in score_sweep(sweep, n_passes=passes, rules=rules):
-        rows.append(image_rows)
-        if on_image:
-            on_image(sweep, stem)
-    branch = sweep.branch
-    return SuiteScores(
-        branch.model,
-        branch.suite,
-        sweep.stems,
-        tuple((branch.operator, tag) for tag in sweep.tags),
-        np.stack(rows),
-    )
-
-
 def _write_tables(
     scored: SuiteScores, branch: Branch, results: Path, case_study: str
 ) -> Sequence[Path]:
@@ -156,3 +183,27 @@ def _write_tables(
         write_table(path, stems, values[has_passes])
         written.append(path)
     return written
+
+
+def score_notes(scored: Scored) -> list[str]:
+    """Return what a reader of the scores should know: guesses, and what was left out."""
+    notes = [
+        f"model '{model}': nothing declares its class vectors; they are taken for {kind}, as its "
+        f"original's passes look; declare them with --scores"
+        for model, kind in scored.guessed.items()
+    ]
+    degenerate = sum(facts.degenerate_boxes for facts in scored.facts.values())
+    if degenerate:
+        notes.append(f"{degenerate:,} boxes without area were left out")
+    skipped = sum(
+        number
+        for facts in scored.facts.values()
+        for by_stem in facts.skipped_passes.values()
+        for number in by_stem.values()
+    )
+    if skipped:
+        notes.append(
+            f"{skipped:,} passes of an image under a mutant were left out: a number in them or in "
+            f"their original is not finite"
+        )
+    return notes

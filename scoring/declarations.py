@@ -1,0 +1,88 @@
+"""Declarations: what an experiment says about its models, and what their passes say instead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import orjson
+
+from scoring.errors import DataError
+from scoring.layout import MANIFEST_NAME, original_tag
+from scoring.predictions import read_passes
+from scoring.sweep import Sweep
+from scoring.vectors import looks_sigmoid
+
+Scores = Literal["softmax", "sigmoid"]
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What the manifest says about a model; None where it says nothing.
+
+    Args:
+        scores: What its class vectors are. One-hot vectors are divided by their sum, as softmax is.
+        is_deterministic: Whether its unmutated passes are alike.
+    """
+
+    scores: Scores | None = None
+    is_deterministic: bool | None = None
+
+
+def read_declarations(root: Path) -> dict[str, Declared]:
+    """Return what an experiment's manifest says about each model; empty without a manifest.
+
+    Raises:
+        DataError: The manifest is broken, or declares scores of an unknown kind.
+    """
+    path = root / MANIFEST_NAME
+    try:
+        manifest: Any = orjson.loads(path.read_bytes())
+        return {
+            model: Declared(
+                _known_scores(section["settings"]["model"].get("scores")),
+                section.get("original_is_deterministic"),
+            )
+            for model, section in manifest["models"].items()
+        }
+    except FileNotFoundError:
+        return {}
+    except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError, ValueError) as error:
+        raise DataError(
+            f"{path}: expected the manifest of an experiment ({type(error).__name__}: {error})"
+        ) from error
+
+
+def _known_scores(declared: str | None) -> Scores | None:
+    if declared is None:
+        return None
+    if declared in ("softmax", "one_hot"):
+        return "softmax"
+    if declared == "sigmoid":
+        return "sigmoid"
+    raise ValueError(f"scores {declared!r} are none of softmax, sigmoid and one_hot")
+
+
+def guess_scores(sweeps: Sequence[Sweep], n_passes: int | None = None) -> Scores:
+    """Return what the class vectors of a model are, by its original's passes of all suites.
+
+    Args:
+        sweeps: All of one model.
+        n_passes: T, as it is scored.
+
+    Raises:
+        DataError: A pass is missing or a file broken.
+
+    Source: scoring.md, section 3, row 12.
+    """
+    # The operators of a suite have copies of one original.
+    by_suite: Mapping[str, Sweep] = {sweep.branch.suite: sweep for sweep in reversed(sweeps)}
+    for sweep in by_suite.values():
+        for stem in sweep.stems:
+            tag = original_tag(sweep.branch.operator)
+            folder = sweep.branch.folder(sweep.root, tag, stem)
+            if looks_sigmoid(read_passes(folder, n_passes, "keep").detections.probs):
+                return "sigmoid"
+    return "softmax"
