@@ -13,15 +13,8 @@ from runners.detectors import Detector
 from runners.fingerprints import FileFingerprint
 from runners.images import ImageRef, read_image
 from runners.ledger import Unit
-from runners.manifest import (
-    OperatorPlan,
-    configuration_hash,
-    merge_model,
-    model_section,
-    operator_options,
-    read_manifest,
-    settings_section,
-)
+from runners.manifest import OperatorPlan, model_section, operator_options, settings_section
+from runners.manifest_file import configuration_hash, merge_model, read_manifest
 from runners.passes import run_mutant, run_original
 from runners.settings import OnError, Settings, arithmetic
 from scoring.errors import ConfigError, DataError

@@ -19,7 +19,7 @@ from runners.detectors import Detector, load_detector
 from runners.execution import Summary, run_serially
 from runners.images import list_suites
 from runners.ledger import Entry, Ledger
-from runners.manifest import read_manifest
+from runners.manifest_file import read_manifest
 from runners.pool import run_in_pool
 from runners.settings import Settings
 from scoring.errors import ConfigError, DataError

@@ -1,0 +1,118 @@
+"""The manifest's file: one section per model, which results that are there hold fast.
+
+Settings may not change under results; images and mutants may be added. Reading and merging need
+no model and load no torch.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from scoring.errors import ConfigError, DataError
+from scoring.files import write_atomic
+from scoring.layout import MANIFEST_NAME
+from scoring.tags import tag_order
+
+FORMAT = 1
+
+
+def configuration_hash(*parts: Any) -> str:
+    """Return the sha256 of values, as canonical JSON."""
+    return hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def read_manifest(root: Path) -> dict[str, Any]:
+    """Return the manifest of an experiment; empty sections where there is none.
+
+    Raises:
+        DataError: It is broken or of another format.
+    """
+    path = root / MANIFEST_NAME
+    if not path.is_file():
+        return {"format": FORMAT, "models": {}}
+    try:
+        manifest = orjson.loads(path.read_bytes())
+    except orjson.JSONDecodeError as error:
+        raise DataError(f"{path}: broken JSON ({error})") from error
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise DataError(f"{path}: expected a manifest of format {FORMAT}")
+    return manifest
+
+
+def merge_model(
+    root: Path, model: str, section: Mapping[str, Any], *, redo_changed: bool = False
+) -> None:
+    """Write the manifest with this model's section; images and mutants there are stay in it.
+
+    Args:
+        root: The experiment's folder.
+        model: The model's folder name.
+        section: As `model_section` returns it.
+        redo_changed: Accept changed settings and images: what they touch is run again.
+
+    Raises:
+        ConfigError: A setting or an image changed; the fields are named with both values.
+    """
+    manifest = read_manifest(root)
+    before = manifest["models"].get(model)
+    merged = dict(section)
+    if before is not None:
+        changes = list(_changes(before, section))
+        if changes and not redo_changed:
+            raise ConfigError(
+                f"{root / MANIFEST_NAME}: results of model '{model}' are there under another "
+                f"configuration: {'; '.join(changes[:8])}"
+                f"{f' and {len(changes) - 8} more' if len(changes) > 8 else ''}; use another "
+                f"--out or --name, or --redo-changed to run again what this touches"
+            )
+        merged["operators"] = {**before["operators"], **section["operators"]}
+        for name, operator in section["operators"].items():
+            old = before["operators"].get(name, {})
+            merged["operators"][name] = {
+                **operator,
+                "tags": sorted({*old.get("tags", ()), *operator["tags"]}, key=tag_order),
+                "effective_blocks": {
+                    **operator["effective_blocks"],
+                    **old.get("effective_blocks", {}),
+                },
+            }
+        merged["suites"] = {
+            suite: {**before["suites"].get(suite, {}), **section["suites"].get(suite, {})}
+            for suite in {**before["suites"], **section["suites"]}
+        }
+    manifest["models"][model] = merged
+    options = orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2
+    write_atomic(root / MANIFEST_NAME, orjson.dumps(manifest, option=options) + b"\n")
+
+
+def _changes(before: Mapping[str, Any], section: Mapping[str, Any]) -> Iterator[str]:
+    yield from _differing("settings", before["settings"], section["settings"])
+    for name, operator in section["operators"].items():
+        if name in before["operators"]:
+            own, old = (
+                {k: v for k, v in fields.items() if k not in ("tags", "effective_blocks")}
+                for fields in (operator, before["operators"][name])
+            )
+            yield from _differing(f"operators.{name}", old, own)
+    for suite, images in section["suites"].items():
+        for path, image in images.items():
+            old_image = before["suites"].get(suite, {}).get(path, image)
+            yield from _differing(f"image '{suite}/{path}'", old_image, image)
+
+
+def _differing(where: str, old: Any, new: Any) -> Iterator[str]:
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in sorted({*old, *new}):
+            yield from _differing(f"{where}.{key}", old.get(key), new.get(key))
+    elif old != new:
+        yield f"{where} was {_shown(old)}, is {_shown(new)}"
+
+
+def _shown(value: Any) -> str:
+    text = orjson.dumps(value).decode()
+    return text if len(text) <= 60 else f"{text[:57]}..."
