@@ -11,9 +11,10 @@ import numpy.typing as npt
 from scoring.equivalence import is_same, passes_are_alike
 from scoring.errors import DataError
 from scoring.finite import in_finite_passes
+from scoring.levels import image_levels, pass_counts
 from scoring.pairing import has_no_area
 from scoring.passes import Passes
-from scoring.rows import COLUMNS, IMAGE_COLUMNS, image_level, score_image, score_tracks
+from scoring.rows import COLUMNS, IMAGE_COLUMNS, score_image, score_tracks
 from scoring.rules import DEEPLUQ, STRICT, Rules
 from scoring.sweep import Sweep, read_image
 from scoring.tracks import Tracks, track_all
@@ -68,7 +69,7 @@ def examine_image(original: Passes, mutants: Sequence[Passes], rules: Rules = DE
             rows[chosen] = score_image(sound, some, rules)
             tracks = _strict_tracks(sound, some, rules)
         if tracks:
-            levels[chosen] = [image_level(t, STRICT.with_(alpha=rules.alpha)) for t in tracks]
+            levels[chosen] = image_levels(pass_counts(tracks), STRICT.with_(alpha=rules.alpha))
             same[chosen] = [is_same(t) for t in tracks]
     boxes = [side.detections.boxes for side in (original, *mutants)] if is_strict else []
     return Findings(

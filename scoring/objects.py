@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from scoring.boxes import area_px2
-from scoring.identity import OriginalObjects, clusters, original_objects, tracked_over_passes
+from scoring.identity import OriginalObjects, original_objects, tracked_over_passes
 from scoring.measures import MEASURES, ghost_entropies, measure, measure_repeated
+from scoring.overlaps import clusters_within
 from scoring.passes import Passes
 from scoring.rules import DEEPLUQ, Rules
 from scoring.tracks import Tracks
@@ -211,10 +212,7 @@ def ghost_objects(
         pass_of_row = np.concatenate([t.mutant.pass_of_row[t.matched.ghost_rows] for t in tracks])
         ids = tracked_over_passes(boxes, labels, mutant, pass_of_row, rules.iou_threshold)
     else:
-        offsets = np.cumsum([0, *(len(b) for b in per_mutant)])
-        ids = np.concatenate(
-            [clusters(b, iou_threshold) + o for b, o in zip(per_mutant, offsets, strict=False)]
-        )
+        ids = clusters_within(boxes, [len(b) for b in per_mutant], iou_threshold)
     groups = _Groups.of(ids)
     rate = groups.counts / n_passes
     area = _unit_area(boxes[groups.first], rules)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scoring.errors import DataError
 from scoring.finite import in_finite_passes
 from scoring.identity import OriginalObjects, original_objects
-from scoring.kill import binomial_test
+from scoring.levels import image_levels, object_levels, pass_counts
 from scoring.objects import ObjectTable, ghost_objects, match_objects, miss_objects
 from scoring.passes import Passes
 from scoring.rules import DEEPLUQ, Rules
@@ -34,74 +34,6 @@ MISS_COLUMNS = tuple(f"[miss] {name}" for name in ("miss_rate", *_DIFFS))
 GHOST_COLUMNS = tuple(f"[ghost] {name}" for name in ("ghost_rate", *_DIFFS))
 COLUMNS = (*IMAGE_COLUMNS, *OBJECT_COLUMNS, *MATCH_COLUMNS, *MISS_COLUMNS, *GHOST_COLUMNS)
 """The 37 columns of a mutant's table behind `test_suite`, in file order."""
-
-
-def changed_passes(counts: npt.NDArray[np.int64]) -> tuple[int, int, int]:
-    """Return how many passes have a miss, a ghost, or either.
-
-    Args:
-        counts: (T, 3) matches, misses and ghosts of every pass.
-
-    Example:
-        >>> changed_passes(np.array([[2, 0, 0], [1, 1, 0], [1, 1, 1]]))
-        (2, 1, 2)
-    """
-    _, missed, ghosts = counts.T
-    either = (missed > 0) | (ghosts > 0)
-    return int((missed > 0).sum()), int((ghosts > 0).sum()), int(either.sum())
-
-
-def image_level(tracks: Tracks, rules: Rules = DEEPLUQ) -> list[float]:
-    """Return p value, Cohen's h, power and count for miss, ghost and either.
-
-    Source: scoring.md, section 2, "Image level".
-    """
-    values: list[float] = []
-    for changed in changed_passes(tracks.counts()):
-        test = binomial_test(
-            changed,
-            rules.binomial_n or tracks.n_passes,
-            rules.null_rate,
-            rules.alpha,
-        )
-        values += [test.p_value, test.cohens_h, test.power, test.count]
-    return values
-
-
-def object_level(tracks: Tracks, rules: Rules = DEEPLUQ) -> list[float]:
-    """Return mean and population std over the passes of the miss, ghost and joint ratio.
-
-    Source: scoring.md, section 2, "Object level".
-    """
-    return object_ratios(tracks.counts(), rules)
-
-
-def object_ratios(counts: npt.NDArray[np.int64], rules: Rules = DEEPLUQ) -> list[float]:
-    """Return mean and population std over the passes of the miss, ghost and joint ratio.
-
-    A pass whose ratio has denominator 0 is NaN and is skipped; without any other the result is NaN.
-
-    Args:
-        counts: (T, 3) matches, misses and ghosts of every pass.
-        rules: Ghosts are a share of all three (`deepluq`), or of what the mutant found (`strict`).
-
-    Source: scoring.md, section 2, "Object level", and section 3, row 5.
-
-    Example:
-        >>> object_ratios(np.array([[1, 1, 0], [2, 0, 2]]))
-        [0.25, 0.25, 0.25, 0.25, 0.5, 0.0]
-    """
-    matched, missed, ghosts = counts.T
-    found = matched + ghosts
-    values: list[float] = []
-    for part, whole in (
-        (missed, matched + missed),
-        (ghosts, found if rules.ghost_ratio == "of_found" else found + missed),
-        (missed + ghosts, matched + missed + ghosts),
-    ):
-        ratio = part[whole > 0] / whole[whole > 0]
-        values += [float(ratio.mean()), float(ratio.std())] if len(ratio) else [np.nan, np.nan]
-    return values
 
 
 def mean_per_mutant(
@@ -201,9 +133,11 @@ def score_tracks(tracks: Sequence[Tracks], rules: Rules = DEEPLUQ) -> Floats:
             f"expected class vectors of one length in all mutants, got {sorted(lengths)}"
         )
     objects = original_objects(tracks[0].original, rules)
+    counts = pass_counts(tracks)
     return np.hstack(
         [
-            np.array([image_level(t, rules) + object_level(t, rules) for t in tracks]),
+            image_levels(counts, rules),
+            object_levels(counts, rules),
             _match_group(tracks, objects, rules),
             _miss_group(tracks, objects, rules),
             _ghost_group(tracks, rules),

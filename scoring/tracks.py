@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from scoring.assignment import can_match_together, match_together
 from scoring.errors import DataError
 from scoring.matching import Matched, match_passes
 from scoring.pairing import prepared
@@ -76,4 +77,10 @@ def track_all(original: Passes, mutants: Sequence[Passes], rules: Rules = DEEPLU
             )
     if rules.matching == "allowed_pairs":
         original, mutants = prepared(original), [prepared(mutant) for mutant in mutants]
+    elif can_match_together(original, mutants):
+        together = match_together(original, mutants, rules.iou_threshold)
+        return [
+            Tracks(original, mutant, matched)
+            for mutant, matched in zip(mutants, together, strict=True)
+        ]
     return [Tracks(original, mutant, match_passes(original, mutant, rules)) for mutant in mutants]

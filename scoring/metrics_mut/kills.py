@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from scoring.errors import DataError
 from scoring.kill import binomial_test
-from scoring.rows import KINDS, changed_passes, object_ratios
+from scoring.levels import changed_passes, object_ratios
+from scoring.rows import KINDS
 from scoring.rules import DEEPLUQ, Rules
 
 Metrics = dict[str, Any]

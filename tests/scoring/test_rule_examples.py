@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from scoring.levels import object_ratios
 from scoring.measures import measure
 from scoring.objects import ghost_objects, match_objects
 from scoring.passes import Passes
-from scoring.rows import COLUMNS, object_ratios, score_image
+from scoring.rows import COLUMNS, score_image
 from scoring.rules import DEEPLUQ, DIFFERING, STRICT, Rules, rules_named
 from scoring.tracks import track
 from scoring.vectors import looks_sigmoid, read_vectors
