@@ -63,7 +63,7 @@ def changed_verdicts(
         parts = [
             f"{survive} of {len(before)} mutants that 'any' kills survive" if survive else "",
             f"{die} that survive are killed" if die else "",
-            f"{int((~counted).sum())} are equivalent" if not counted.all() else "",
+            f"{int((~counted).sum())} equivalent" if not counted.all() else "",
         ]
         if any(parts):
             said = ", ".join(part for part in parts if part)

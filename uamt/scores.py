@@ -19,6 +19,7 @@ from scoring.layout import Branch, find_branches
 from scoring.rules import DEEPLUQ, STRICT, Rules
 from scoring.suites import SuiteScores
 from scoring.sweep import Sweep, find_sweep
+from uamt.presentation import count_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -131,6 +132,10 @@ def score_root(
         elif own_rules.nonfinite != "keep":
             corrected = [branch.as_strict for branch in examined]
             strict += judged(gather(study, model, corrected), STRICT)
+    if not suites:
+        raise DataError(
+            f"{root}: expected the predictions of mutants, found only those of controls"
+        )
     return Scored(suites, strict, tables, facts, guessed)
 
 
@@ -194,7 +199,7 @@ def score_notes(scored: Scored) -> list[str]:
     ]
     degenerate = sum(facts.degenerate_boxes for facts in scored.facts.values())
     if degenerate:
-        notes.append(f"{degenerate:,} boxes without area were left out")
+        notes.append(f"{count_of(degenerate, 'box', 'boxes')} without area left out")
     skipped = sum(
         number
         for facts in scored.facts.values()
@@ -203,7 +208,7 @@ def score_notes(scored: Scored) -> list[str]:
     )
     if skipped:
         notes.append(
-            f"{skipped:,} passes of an image under a mutant were left out: a number in them or in "
-            f"their original is not finite"
+            f"{count_of(skipped, 'pass', 'passes')} of an image under a mutant left out: a number "
+            f"in it or in its original is not finite"
         )
     return notes
