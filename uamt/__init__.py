@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from runners.detectors import Detector, load_detector
     from scoring.detections import Detections
     from scoring.errors import ConfigError, DataError, UamtError
-    from scoring.rules import DEEPLUQ, Rules
+    from scoring.rules import DEEPLUQ, STRICT, Rules, rules_named
     from uamt.experiments import run
     from uamt.scores import score
 
@@ -34,14 +34,17 @@ _HOMES = {
     "MCDropBlock": "mutators",
     "MCDropout": "mutators",
     "Rules": "scoring.rules",
+    "STRICT": "scoring.rules",
     "UamtError": "scoring.errors",
     "load_detector": "runners.detectors",
+    "rules_named": "scoring.rules",
     "run": "uamt.experiments",
     "score": "uamt.scores",
 }
 
 __all__ = [
     "DEEPLUQ",
+    "STRICT",
     "ConfigError",
     "DataError",
     "Detections",
@@ -51,6 +54,7 @@ __all__ = [
     "Rules",
     "UamtError",
     "load_detector",
+    "rules_named",
     "run",
     "score",
 ]
