@@ -1,4 +1,6 @@
-"""The command line: `uamt demo`, `doctor`, `run`, `score`, `suites`, `study`."""
+"""The command line: `uamt demo`, `doctor`, `run`, `score`, `suites`, `study`, `import`,
+`export`.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +14,7 @@ from typing import Any
 
 from scoring.errors import UamtError
 from uamt import commands, study_command, suites_command
+from uamt.exchange_commands import add_exchange
 from uamt.options import OPTIONS, Option, parse_flag
 
 INTERRUPTED = 130
@@ -118,6 +121,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     for name, module in (("suites", suites_command), ("study", study_command)):
         module.add_arguments(_command(subparsers, name, module.run, module.ABOUT, module.EXAMPLE))
+    add_exchange(subparsers, _command)
     return parser
 
 

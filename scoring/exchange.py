@@ -1,0 +1,182 @@
+"""Other people's outputs: read in whatever format, checked whole, written as prediction files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import orjson
+
+from scoring.detections import Detections
+from scoring.errors import ConfigError, DataError
+from scoring.layout import Branch, prediction_path
+from scoring.metrics_mut.records import to_passes
+from scoring.predictions import convert_detection_output, write_prediction
+from scoring.rules import DEEPLUQ
+
+
+class Found(NamedTuple):
+    """One detection of a foreign file; its numbers are finite."""
+
+    box: Sequence[float]
+    """x1, y1, x2, y2 in pixels"""
+    label: int
+    score: float
+    vector: Sequence[float] | None
+    """class vector; None: made up from score and label"""
+    number: int
+    """entry or line of the file, for messages"""
+
+
+class ForeignOutput(Protocol):
+    """T passes over the images of a suite, as another tool wrote them."""
+
+    @property
+    def files(self) -> Mapping[str, str]:
+        """The images: stem -> file name."""
+
+    @property
+    def n_passes(self) -> int:
+        """T."""
+
+    @property
+    def n_made_up(self) -> int | None:
+        """Length of made-up class vectors; None where the files hold vectors."""
+
+    def read(self, t: int) -> Mapping[str, Sequence[Found]]:
+        """Return the detections of a pass by stem; an image without any may be left out."""
+
+    def where(self, t: int, stem: str, number: int) -> str:
+        """Return the words that name a detection: file and entry or line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a foreign output holds.
+
+    Args:
+        n_detections: In all passes.
+        n_empty: Pairs of image and pass without a detection.
+    """
+
+    n_detections: int
+    n_empty: int
+
+
+def check_output(output: ForeignOutput) -> Checked:
+    """Return what an output holds, after every file was read and every detection checked.
+
+    Raises:
+        DataError: A file is missing or broken, or class vectors differ in length. The message
+            names file, entry and what was expected.
+    """
+    length: int | None = None
+    n_detections = n_full = 0
+    for t in range(output.n_passes):
+        for stem, each in output.read(t).items():
+            for found in each:
+                if found.vector is None:
+                    continue
+                length = length or len(found.vector)
+                if len(found.vector) != length:
+                    raise DataError(
+                        f"{output.where(t, stem, found.number)}: expected a class vector of "
+                        f"{length} entries, as in the detections before, got {len(found.vector)}"
+                    )
+            n_detections += len(each)
+            n_full += bool(each)
+    return Checked(n_detections, output.n_passes * len(output.files) - n_full)
+
+
+def write_output(
+    output: ForeignOutput, root: Path, branch: Branch, tag: str, *, repeat: int = 1
+) -> int:
+    """Write the prediction files of a checked output and return how many there are.
+
+    Files that are there already are replaced, and those of further passes removed.
+
+    Args:
+        output: What `check_output` accepted.
+        root: The experiment's folder.
+        branch: Operator, model and suite.
+        tag: The mutant.
+        repeat: How often a single pass is written, for an original that was run once.
+    """
+    written = 0
+    for t in range(output.n_passes):
+        passes = output.read(t)
+        for stem in output.files:
+            detections = to_detections(passes.get(stem, ()), output.n_made_up)
+            folder = branch.folder(root, tag, stem)
+            for copy in range(repeat):
+                write_prediction(prediction_path(folder, t * repeat + copy), detections)
+                written += 1
+    for stem in output.files:
+        further = output.n_passes * repeat
+        while (path := prediction_path(branch.folder(root, tag, stem), further)).exists():
+            path.unlink()
+            further += 1
+    return written
+
+
+def refuse_existing(output: ForeignOutput, root: Path, branch: Branch, tag: str) -> None:
+    """Refuse to write over predictions that are there.
+
+    Raises:
+        ConfigError: An image has prediction files of this mutant.
+    """
+    for stem in output.files:
+        path = prediction_path(branch.folder(root, tag, stem), 0)
+        if path.exists():
+            raise ConfigError(
+                f"{path} is there already; choose another --out, --model or --tag, or write over "
+                f"it with --replace"
+            )
+
+
+def to_detections(found: Sequence[Found], n_made_up: int | None) -> Detections:
+    """Return the detections of one pass over one image.
+
+    Args:
+        found: As a reader returns them.
+        n_made_up: Length of made-up vectors, which hold the score at the label and zeros
+            elsewhere; None where `found` has vectors.
+    """
+    if not found:
+        return Detections.empty(n_made_up or 0)
+    pred: dict[str, Any] = {
+        "boxes": [each.box for each in found],
+        "labels": np.array([each.label for each in found], dtype=np.int64),
+        "scores": [each.score for each in found],
+    }
+    if n_made_up is None:
+        pred["class_probs"] = [each.vector for each in found]
+    objects = convert_detection_output(pred)
+    detections = to_passes([list(objects.values())], DEEPLUQ).detections
+    if n_made_up is None:
+        return detections
+    missing = max(0, n_made_up - detections.n_classes)
+    return replace(detections, probs=np.pad(detections.probs, ((0, 0), (0, missing))))
+
+
+def read_json(path: Path) -> Any:
+    """Return the content of a JSON file, bare NaN tokens included.
+
+    Raises:
+        DataError: The file is missing or broken.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror})") from error
+    try:
+        return orjson.loads(content)
+    except orjson.JSONDecodeError:
+        try:
+            return json.loads(content)
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"{path}: expected JSON, got: {error}") from error

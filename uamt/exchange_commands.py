@@ -1,0 +1,244 @@
+"""The commands `uamt import coco`, `uamt import yolo` and `uamt export coco`."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scoring.errors import ConfigError
+from uamt.presentation import count_of
+
+if TYPE_CHECKING:
+    from scoring.exchange import ForeignOutput
+
+AddCommand = Callable[..., argparse.ArgumentParser]
+
+_DONE, _INCOMPLETE = 0, 4
+
+
+def add_exchange(subparsers: Any, add_command: AddCommand) -> None:
+    """Add the commands to the parser.
+
+    Args:
+        subparsers: Where commands are added.
+        add_command: Adds one, from its name, function, description and example.
+    """
+    example = (
+        "uamt import coco passes/run_*.json --annotations instances.json --model yolo11 "
+        "--operator mc_dropout --tag 0.1 --out experiment"
+    )
+    group = subparsers.add_parser(
+        "import",
+        help="other tools' outputs as prediction files: COCO results, YOLO text",
+        description="Other tools' outputs as prediction files, one mutant or original at a time.",
+        epilog=f"example: {example}",
+        allow_abbrev=False,
+    )
+    formats = group.add_subparsers(title="formats", metavar="FORMAT", required=True)
+    coco = add_command(
+        formats, "coco", import_coco, "COCO results as prediction files, a JSON per pass", example
+    )
+    coco.add_argument("passes", nargs="+", metavar="JSON", help="results, pass 0 first")
+    coco.add_argument(
+        "--annotations",
+        required=True,
+        metavar="JSON",
+        help="COCO dataset with images (id, file_name) and categories (id, name)",
+    )
+    coco.add_argument("--vectors", metavar="FIELD", help="class vector; default: class_probs")
+    _add_target(coco)
+    yolo = add_command(
+        formats,
+        "yolo",
+        import_yolo,
+        "YOLO text outputs with confidences as prediction files, a folder per pass",
+        "uamt import yolo runs/pass_*/labels --images photos/ --one-hot --n-classes 80 "
+        "--model yolo11 --operator mc_dropout --tag original --out experiment",
+    )
+    yolo.add_argument("passes", nargs="+", metavar="FOLDER", help="text files, pass 0 first")
+    sizes = yolo.add_mutually_exclusive_group(required=True)
+    sizes.add_argument("--images", metavar="FOLDER", help="the images, for names and sizes")
+    sizes.add_argument(
+        "--sizes", metavar="FILE", help="CSV of name,width,height, or COCO JSON with sizes"
+    )
+    yolo.add_argument("--n-classes", type=int, metavar="N", help="classes, for --one-hot")
+    _add_target(yolo)
+
+    example = "uamt export coco experiment/ --out coco_results"
+    group = subparsers.add_parser(
+        "export",
+        help="an experiment as other tools' outputs: COCO results",
+        description="An experiment as other tools' outputs.",
+        epilog=f"example: {example}",
+        allow_abbrev=False,
+    )
+    formats = group.add_subparsers(title="formats", metavar="FORMAT", required=True)
+    export = add_command(
+        formats, "coco", export_coco, "COCO results, a JSON per mutant and pass", example
+    )
+    export.add_argument("root", metavar="ROOT", help="folder of the experiment")
+    export.add_argument("--out", required=True, metavar="FOLDER", help="where the results go")
+    export.add_argument(
+        "--annotations", metavar="JSON", help="dataset whose image ids hold; default: made up"
+    )
+    export.add_argument("--vectors", metavar="FIELD", help="class vector; default: class_probs")
+    export.add_argument("--passes", type=int, help="the first N passes; default: all")
+    _add_names(export)
+
+
+def _add_target(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--out", required=True, metavar="ROOT", help="folder of the experiment")
+    parser.add_argument("--model", required=True, metavar="NAME", help="the model's folder name")
+    parser.add_argument(
+        "--operator", required=True, metavar="NAME", help="mc_dropout, mc_dropblock, or another"
+    )
+    parser.add_argument(
+        "--tag",
+        required=True,
+        metavar="TAG",
+        help="the mutant: rate 0.1, rate and block 0.1_3; 'original': the unmutated model",
+    )
+    parser.add_argument("--suite", default="orig", help="the suite's folder name; default: orig")
+    parser.add_argument(
+        "--one-hot",
+        action="store_true",
+        help="make up class vectors: the score at the label, zeros elsewhere",
+    )
+    parser.add_argument(
+        "--scores", choices=("softmax", "sigmoid"), help="what the class vectors are"
+    )
+    parser.add_argument(
+        "--repeat", type=int, default=1, metavar="N", help="a single pass stands for N"
+    )
+    parser.add_argument("--replace", action="store_true", help="write over predictions there")
+    _add_names(parser)
+
+
+def _add_names(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--names", choices=("stem", "path"), default="stem", help="what results are named by"
+    )
+
+
+def import_coco(arguments: argparse.Namespace) -> int:
+    """Import COCO results and print what was written."""
+    from scoring.exchange_coco import VECTOR_FIELD, CocoOutput, read_coco_images
+
+    images = read_coco_images(Path(arguments.annotations), arguments.names)
+    vectors = arguments.vectors or VECTOR_FIELD
+    output = CocoOutput(_ordered(arguments.passes), images, arguments.one_hot, vectors)
+    return _import(arguments, output, "coco", categories=images.categories)
+
+
+def import_yolo(arguments: argparse.Namespace) -> int:
+    """Import YOLO text outputs and print what was written."""
+    from scoring.exchange_yolo import YoloOutput
+    from uamt.image_sizes import sizes_of_file, sizes_of_folder
+
+    if arguments.one_hot != (arguments.n_classes is not None):
+        raise ConfigError(
+            "--one-hot and --n-classes: expected both or neither; a made-up class vector needs "
+            "a length"
+        )
+    if arguments.images:
+        images = sizes_of_folder(Path(arguments.images), arguments.names)
+    else:
+        images = sizes_of_file(Path(arguments.sizes), arguments.names)
+    passes = _ordered(arguments.passes)
+    output = YoloOutput(passes, images.files, images.sizes, arguments.n_classes)
+    return _import(arguments, output, "yolo")
+
+
+def _ordered(names: list[str]) -> list[Path]:
+    """Return the passes in the order given, with a note where numbers in names say another."""
+    by_number = sorted(names, key=_number_key)
+    if names != by_number:
+        t = next(t for t, pair in enumerate(zip(names, by_number, strict=True)) if len({*pair}) > 1)
+        print(
+            f"note: passes are taken in the order given: pass {t} is {names[t]}, not "
+            f"{by_number[t]}",
+            file=sys.stderr,
+        )
+    return [Path(name) for name in names]
+
+
+def _number_key(name: str) -> list[tuple[int, str]]:
+    parts = re.split(r"(\d+)", name)
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
+
+
+def _import(arguments: argparse.Namespace, output: ForeignOutput, kind: str, **names: Any) -> int:
+    from uamt.exchange import Target, import_output
+
+    target = Target.of(
+        Path(arguments.out),
+        arguments.operator,
+        arguments.model,
+        arguments.suite,
+        arguments.tag,
+    )
+    if arguments.one_hot and arguments.scores:
+        raise ConfigError("--scores: made-up class vectors (--one-hot) are neither")
+    done = import_output(
+        output,
+        target,
+        kind=kind,
+        scores=arguments.scores,
+        repeat=arguments.repeat,
+        replace=arguments.replace,
+        **names,
+    )
+    if arguments.one_hot:
+        print(
+            "Class vectors are made up (one-hot): vr, ie and mi say nothing of the model's own "
+            "class uncertainty."
+        )
+    n_passes = done.n_files // done.n_images
+    print(
+        f"{target.branch.operator} {target.tag} of '{target.branch.model}': "
+        f"{count_of(done.n_detections, 'detection')} on {count_of(done.n_images, 'image')}, "
+        f"{count_of(n_passes, 'pass', 'passes')}; {done.n_empty:,} of {done.n_files:,} files hold "
+        f"none."
+    )
+    print(f"Predictions: {target.branch.suite_folder(target.root).resolve()}")
+    print(
+        f"Next: uamt score {arguments.out}, once the original and its mutants are there, each "
+        f"with as many passes."
+    )
+    return _DONE
+
+
+def export_coco(arguments: argparse.Namespace) -> int:
+    """Export COCO results and print what was written."""
+    from scoring.exchange_coco import VECTOR_FIELD, read_coco_images
+    from uamt.exchange import export_coco as export
+
+    if arguments.passes is not None and arguments.passes < 1:
+        raise ConfigError(f"--passes: expected 1 or more, got {arguments.passes}")
+    annotations = arguments.annotations
+    images = read_coco_images(Path(annotations), arguments.names) if annotations else None
+    out = Path(arguments.out)
+    done = export(
+        Path(arguments.root),
+        out,
+        images=images,
+        vectors=arguments.vectors or VECTOR_FIELD,
+        passes=arguments.passes,
+    )
+    print(
+        f"{count_of(done.n_files, 'file')} of COCO results, one per pass of "
+        f"{count_of(done.n_mutants, 'mutant')} and their originals: {out.resolve()}"
+    )
+    for path in done.datasets:
+        print(f"Image ids and categories: {path}")
+    if done.n_crashed:
+        print(
+            f"{count_of(done.n_crashed, 'image x mutant pair')} crashed and have no entries.",
+            file=sys.stderr,
+        )
+    print("Next: read them with any COCO tool, or back with uamt import coco.")
+    return _INCOMPLETE if done.n_crashed else _DONE
