@@ -48,7 +48,11 @@ class Branch:
 
     def folder(self, root: Path, tag: str, stem: str) -> Path:
         """Return the folder of the T prediction files of one image under one mutant."""
-        return self.suite_folder(root) / f"{self.prefix(tag)}{stem}"
+        return self.folder_in(self.suite_folder(root), tag, stem)
+
+    def folder_in(self, suite_folder: Path, tag: str, stem: str) -> Path:
+        """Return the same, from what `suite_folder` returned."""
+        return suite_folder / f"{self.prefix(tag)}{stem}"
 
     def table(self, results: Path, case_study: str, tag: str) -> Path:
         """Return the CSV file of one mutant; the published layout's suite `orig` adds no folder."""
@@ -58,9 +62,14 @@ class Branch:
         return folder / self.operator / f"mutant_{tag}.csv"
 
 
+def prediction_name(t: int) -> str:
+    """Return the name of the prediction file of pass t."""
+    return f"prediction_{t}.json"
+
+
 def prediction_path(folder: Path, t: int) -> Path:
     """Return the prediction file of pass t."""
-    return folder / f"prediction_{t}.json"
+    return folder / prediction_name(t)
 
 
 def find_branches(root: Path) -> list[Branch]:

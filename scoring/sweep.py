@@ -143,8 +143,8 @@ def read_image(
         DataError: A pass is missing, a file is broken, or a mutant has more passes than the
             original and `n_passes` does not say how many count.
     """
-    branch, root = sweep.branch, sweep.root
-    folder = branch.folder(root, original_tag(branch.operator), stem)
+    branch, suite = sweep.branch, sweep.branch.suite_folder(sweep.root)
+    folder = branch.folder_in(suite, original_tag(branch.operator), stem)
     # Passes that shall be skipped must first be seen.
     nonfinite = "keep" if rules.nonfinite == "skip" else rules.nonfinite
     original = read_passes(folder, n_passes, nonfinite)
@@ -153,7 +153,7 @@ def read_image(
     for tag in sweep.tags:
         if (stem, tag) in sweep.crashed:
             continue
-        folder = branch.folder(root, tag, stem)
+        folder = branch.folder_in(suite, tag, stem)
         mutants.append(read_passes(folder, total, nonfinite))
         if n_passes is None and prediction_path(folder, total).exists():
             raise DataError(

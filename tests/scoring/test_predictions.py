@@ -154,13 +154,13 @@ def test_equal_files_in_a_row_are_parsed_once(
     parsed = []
     real = predictions._parse
 
-    def counting(content: bytes, path: Path) -> Any:
-        parsed.append(path.name)
-        return real(content, path)
+    def counting(content: bytes, folder: Path, t: int) -> Any:
+        parsed.append(t)
+        return real(content, folder, t)
 
     monkeypatch.setattr(predictions, "_parse", counting)
     read = read_passes(tmp_path)
-    assert parsed == [f"prediction_{t}.json" for t in (0, 6, 7)]
+    assert parsed == [0, 6, 7]
     assert read.detections.boxes[:, 0].tolist() == [0] * 6 + [1] + [0] * 3
 
 

@@ -1,0 +1,81 @@
+"""The quick way from parsed objects to arrays takes what the plain one takes, to the bit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+import pytest
+
+from scoring.columns import may_hold_words, to_detections
+from scoring.errors import DataError
+from scoring.predictions import read_passes
+
+GOOD: dict[str, Any] = {"box": [0, 1.5, 7, 8], "label": 3, "score": 0.25, "logit": [0.1, 1, 0]}
+FAULTS = (KeyError, TypeError, AttributeError, ValueError, OverflowError, DataError)
+
+
+def test_both_ways_give_the_same_columns() -> None:
+    values = [GOOD, {**GOOD, "box": [1, 2, 3, 4], "score": 1}, {**GOOD, "logit": [1, 0, 0.5]}]
+    quick, plain = to_detections(values, has_words=False), to_detections(values)
+    for name in ("boxes", "labels", "scores", "probs"):
+        mine, wanted = getattr(quick, name), getattr(plain, name)
+        assert mine.dtype == wanted.dtype
+        np.testing.assert_array_equal(mine, wanted)
+
+
+@pytest.mark.parametrize("label", ["cat", 2.0, -1, 2**63 - 1])
+def test_foreign_labels_and_missing_scores_are_taken_by_both(label: object) -> None:
+    values = [{**GOOD, "label": label}, {k: v for k, v in GOOD.items() if k != "score"}]
+    quick, plain = to_detections(values, has_words=False), to_detections(values)
+    assert quick.labels.tolist() == plain.labels.tolist() == [label, 3]
+    assert quick.scores.tolist() == plain.scores.tolist() == [0.25, 0.0]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"box": "1234"},
+        {"box": [0, 1, 2]},
+        {"box": {"1": 1, "2": 2, "3": 3, "4": 4}},
+        {"box": [0, 1, 2, "3"]},
+        {"box": [0, 1, 2, [3]]},
+        {"box": 4},
+        {"score": "0.5"},
+        {"score": [1]},
+        {"logit": []},
+        {"logit": "0.5"},
+        {"logit": [0.1, 0.2]},
+        {"logit": [0.1, 0.2, "0.3"]},
+        {"logit": {"0": 1, "1": 0, "2": 0}},
+        {"label": [1]},
+        {"label": {"1": 1}},
+        {"label": 2**63},
+        {"label": 10**400},
+        {"box": [0, 1, 2, 10**400]},
+    ],
+)
+def test_what_the_plain_way_refuses_the_quick_one_refuses_too(changed: dict[str, Any]) -> None:
+    for values in ([GOOD, {**GOOD, **changed}], [{**GOOD, **changed}, GOOD]):
+        with pytest.raises(FAULTS):
+            to_detections(values)
+        with pytest.raises(FAULTS):
+            to_detections(values, has_words=False)
+
+
+@pytest.mark.parametrize("word", [True, False, None])
+@pytest.mark.parametrize("field", ["box", "score", "logit", "label"])
+def test_true_false_and_null_are_no_numbers(tmp_path: Path, field: str, word: object) -> None:
+    part = [0, 1, 2, word][-4 if field == "box" else -3 :]
+    value = {**GOOD, field: part if field in ("box", "logit") else word}
+    content = orjson.dumps({"label_0": GOOD, "label_1": value})
+    assert may_hold_words(content)
+    (tmp_path / "prediction_0.json").write_bytes(content)
+    with pytest.raises(DataError, match=rf"pass 0, id 'label_1'.*{field}"):
+        read_passes(tmp_path)
+
+
+def test_files_as_written_hold_no_words() -> None:
+    assert not may_hold_words(orjson.dumps({"label_0": GOOD}))
