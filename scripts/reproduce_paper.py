@@ -225,10 +225,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, help="folder for our tables; default: none is written")
     arguments = parser.parse_args(argv)
     try:
-        checks = reproduce(arguments.data, arguments.out)
+        return print_checks(reproduce(arguments.data, arguments.out))
     except UamtError as error:
         print(f"reproduce_paper: error: {error}", file=sys.stderr)
         return error.exit_code
+
+
+def print_checks(checks: Sequence[Check]) -> int:
+    """Print a line for each file and return 1 if any differs."""
     width = max(len(check.file) for check in checks)
     print(f"{'file':<{width}}  {'values':>7}  {'largest':>8}  verdict")
     for check in checks:

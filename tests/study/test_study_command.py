@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from scoring.study import charts
 from tests.study.tables import MUTANTS, write_results
 from tests.uamt.conftest import Command
 
@@ -56,13 +58,29 @@ def test_a_reader_is_cautioned(uamt: Command, results: Path) -> None:
     assert "friedman_p_value" in (results / "study" / "rq2_mutants.csv").read_text()
 
 
-def test_charts_of_every_score(uamt: Command, results: Path, tmp_path: Path) -> None:
-    code, stdout, _ = uamt("study", results, "--charts", "svg", "--out", tmp_path / "out")
+def test_charts_of_every_score(
+    uamt: Command, results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[list[str]] = []
+
+    def draw(ratios: Mapping[str, pd.DataFrame], metric: str, image_format: str) -> bytes | None:
+        drawn.append(list(ratios))
+        return metric.encode() if metric != "[miss] ie_diff" else None
+
+    monkeypatch.setattr(charts, "line_chart", draw)
+    monkeypatch.setattr(charts, "surface_chart", draw)
+    write_results(results, SUITES, model="other")
+    code, stdout, _ = uamt(
+        *("study", results, "--charts", "svg", "--out", tmp_path / "out", "--label", "net=StDM1")
+    )
     assert code == 0
-    charts = sorted(path.name for path in (tmp_path / "out" / "rq3" / "case").glob("*.svg"))
-    assert len(charts) == 38
-    assert {"rate_match_iou_mean.svg", "surface_ghost_ps_diff.svg"} <= set(charts)
-    assert "38 charts" in stdout
+    folder = tmp_path / "out" / "rq3" / "case"
+    written = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert len(written) == 36
+    assert written["rate_match_iou_mean.svg"] == b"[match] iou_mean"
+    assert written["surface_ghost_ps_diff.svg"] == b"[ghost] ps_diff"
+    assert drawn == [["StDM1", "other"]] * 38
+    assert "36 charts of 2 models" in stdout
     assert not (results / "study").exists()
 
 
