@@ -56,13 +56,13 @@ def read_declarations(root: Path) -> dict[str, Declared]:
 
 
 def _known_scores(declared: str | None) -> Scores | None:
-    if declared is None:
-        return None
+    if declared in (None, "given"):
+        return None  # a model that returns its own vectors says nothing of their kind
     if declared in ("softmax", "one_hot"):
         return "softmax"
     if declared == "sigmoid":
         return "sigmoid"
-    raise ValueError(f"scores {declared!r} are none of softmax, sigmoid and one_hot")
+    raise ValueError(f"scores {declared!r} are none of softmax, sigmoid, one_hot and given")
 
 
 def guess_scores(sweeps: Sequence[Sweep], n_passes: int | None = None) -> Scores:
