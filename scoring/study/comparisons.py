@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from scoring.aggregates import MEAN_COLUMNS, MutantMeans
+from scoring.kill_rules import holm_adjusted
 from scoring.ratios import RATIO_COLUMNS
 from scoring.rows import COLUMNS
 from scoring.suites import SuiteScores
@@ -212,23 +213,12 @@ def compare_pairs(samples_of: Mapping[str, Samples], *, holm: bool = False) -> p
     for metric, samples in samples_of.items():
         pairs = list(combinations(samples, 2))
         found = [mann_whitney(samples[one], samples[two]) for one, two in pairs]
-        corrected = holm_corrected([p_value for _, p_value, _ in found])
+        corrected = holm_adjusted(np.array([p_value for _, p_value, _ in found]))
         for (one, two), (u, p_value, a12), p_holm in zip(pairs, found, corrected, strict=True):
             row: dict[str, object] = {"metric": metric, "test_suite_1": one, "test_suite_2": two}
             row |= {"U": u, "p_value": p_value, "A12": a12}
-            rows.append(row | ({"p_value_holm": p_holm} if holm else {}))
+            rows.append(row | ({"p_value_holm": float(p_holm)} if holm else {}))
     return pd.DataFrame(rows)
-
-
-def holm_corrected(p_values: Sequence[float]) -> list[float]:
-    """Return p values corrected by Holm's step-down method; a NaN is no test and stays."""
-    from statsmodels.stats.multitest import multipletests
-
-    corrected = np.array(p_values, dtype=np.float64)
-    known = ~np.isnan(corrected)
-    if known.any():
-        corrected[known] = multipletests(corrected[known], method="holm")[1]
-    return [float(p_value) for p_value in corrected]
 
 
 Level = Literal["mutants", "rows"]
