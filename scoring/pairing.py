@@ -78,17 +78,28 @@ def prepared(passes: Passes) -> Passes:
         detections, pass_of_row = detections.take(kept), pass_of_row[kept]
     if not len(detections):
         return Passes(detections, np.zeros(passes.n_passes, np.int64))
-    texts = [str(label) for label in detections.labels.tolist()]
-    place = {text: number for number, text in enumerate(sorted(set(texts)))}
-    rank = np.array([place[text] for text in texts])
-    leading = np.column_stack([pass_of_row, rank, detections.boxes, detections.scores])
-    order = np.lexsort(leading.T[::-1])
-    ordered = leading[order]
-    if (ordered[1:] == ordered[:-1]).all(axis=1).any():
-        # Only then do the class vectors, which may be long, decide.
-        order = np.lexsort(np.column_stack([leading, detections.probs]).T[::-1])
+    rank = _rank_of_texts(detections.labels)
+    group = pass_of_row * (int(rank.max()) + 1) + rank
+    left = detections.boxes[:, 0]
+    order = np.lexsort((left, group))
+    is_tied = (np.diff(group[order]) == 0) & (np.diff(left[order]) == 0)
+    if is_tied.any():
+        # Only then do the other columns decide, of which the class vectors may be long.
+        others = (detections.boxes[:, 1:], detections.scores, detections.probs)
+        order = np.lexsort(np.column_stack([group, left, *others]).T[::-1])
     counts = np.bincount(pass_of_row, minlength=passes.n_passes)
     return Passes(detections.take(order), counts)
+
+
+def _rank_of_texts(labels: npt.NDArray[Any]) -> Rows:
+    """Return (N,) the rank of each label among all, sorted as text."""
+    if labels.dtype.kind in "iu":
+        unique, inverse = np.unique(labels, return_inverse=True)
+        texts = [str(label) for label in unique.tolist()]
+        return np.argsort(sorted(range(len(texts)), key=texts.__getitem__))[inverse]
+    texts = [str(label) for label in labels.tolist()]
+    place = {text: number for number, text in enumerate(sorted(set(texts)))}
+    return np.array([place[text] for text in texts])
 
 
 def pair_allowed(first: Blocks, second: Blocks, iou_threshold: float) -> tuple[Rows, Rows, Floats]:
@@ -124,25 +135,42 @@ def pair_allowed(first: Blocks, second: Blocks, iou_threshold: float) -> tuple[R
     allowed = overlap > iou_threshold
     rows, partners, overlap = rows[allowed], partners[allowed], overlap[allowed]
 
+    kept = best_of_allowed(rows, partners, overlap, first.counts, second.counts)
+    return rows[kept], partners[kept], overlap[kept]
+
+
+def best_of_allowed(
+    rows: Rows, partners: Rows, overlap: Floats, counts: Rows, other_counts: Rows
+) -> npt.NDArray[np.bool_]:
+    """Return which allowed pairs stand.
+
+    Args:
+        rows: (P,) rows of the first side, in ascending order.
+        partners: (P,) rows of the second side.
+        overlap: (P,) of each pair.
+        counts: (B,) rows of each block of the first side.
+        other_counts: (B,) rows of each block of the second side.
+    """
+    kept = np.ones(len(rows), dtype=bool)
     contested = (np.bincount(rows, minlength=1)[rows] > 1) | (
         np.bincount(partners, minlength=1)[partners] > 1
     )
     if not contested.any():
         # Nothing competes, so every allowed pair stands.
-        return rows, partners, overlap
-    block_of_pair = np.repeat(np.arange(len(first.counts)), first.counts)[rows]
-    starts = (_starts(first.counts), _starts(second.counts))
-    kept = np.ones(len(rows), dtype=bool)
+        return kept
+    starts, other_starts = _starts(counts), _starts(other_counts)
+    block_of_pair = np.searchsorted(np.cumsum(counts), rows, side="right")
     for block in np.unique(block_of_pair[contested]):
-        pairs = np.flatnonzero(block_of_pair == block)
-        shape = (int(first.counts[block]), int(second.counts[block]))
-        place = (rows[pairs] - starts[0][block], partners[pairs] - starts[1][block])
+        first, last = np.searchsorted(block_of_pair, [block, block + 1])
+        shape = (int(counts[block]), int(other_counts[block]))
+        pairs = slice(first, last)
+        place = (rows[pairs] - starts[block], partners[pairs] - other_starts[block])
         weight = np.zeros(shape)
         weight[place] = min(shape) + 1 + overlap[pairs]
         assigned = np.zeros(shape, dtype=bool)
         assigned[linear_sum_assignment(-weight)] = True
         kept[pairs] = assigned[place]
-    return rows[kept], partners[kept], overlap[kept]
+    return kept
 
 
 def _starts(counts: Rows) -> Rows:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from scoring.assignment import can_match_together, match_together
+from scoring.assignment import can_match_together, match_allowed_together, match_together
 from scoring.errors import DataError
 from scoring.matching import Matched, match_passes
 from scoring.pairing import prepared
@@ -75,12 +75,12 @@ def track_all(original: Passes, mutants: Sequence[Passes], rules: Rules = DEEPLU
                 f"expected class vectors of one length, got {lengths[0]} in the original "
                 f"and {lengths[1]} in the mutant"
             )
-    if rules.matching == "allowed_pairs":
+    is_strict = rules.matching == "allowed_pairs"
+    if is_strict:
         original, mutants = prepared(original), [prepared(mutant) for mutant in mutants]
-    elif can_match_together(original, mutants):
-        together = match_together(original, mutants, rules.iou_threshold)
-        return [
-            Tracks(original, mutant, matched)
-            for mutant, matched in zip(mutants, together, strict=True)
-        ]
-    return [Tracks(original, mutant, match_passes(original, mutant, rules)) for mutant in mutants]
+    if can_match_together(original, mutants):
+        match = match_allowed_together if is_strict else match_together
+        matched = match(original, mutants, rules.iou_threshold)
+    else:
+        matched = [match_passes(original, mutant, rules) for mutant in mutants]
+    return [Tracks(original, *one) for one in zip(mutants, matched, strict=True)]

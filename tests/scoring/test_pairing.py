@@ -7,6 +7,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
+from scoring.assignment import match_allowed_together
 from scoring.detections import Detections
 from scoring.matching import match_passes
 from scoring.pairing import prepared
@@ -133,3 +134,21 @@ def test_a_busy_pass_does_not_disturb_a_quiet_one() -> None:
     ]
     assert len(together.iou) == sum(len(m.iou) for m in alone)
     assert together.iou.tolist() == [*alone[0].iou.tolist(), *alone[1].iou.tolist()]
+
+
+def test_mutants_and_passes_together_match_as_each_alone() -> None:
+    """To the last bit, also where several pairs compete or tie."""
+    random = np.random.default_rng(21)
+    for number in range(60):
+        n_passes = int(random.integers(1, 5))
+
+        def side(n_passes: int = n_passes, most: int = 7 - number % 3) -> Passes:
+            each = [crowd(random, int(random.integers(0, most)), 2) for _ in range(n_passes)]
+            twins = [d.take(np.r_[np.arange(len(d)), np.arange(len(d) // 3)]) for d in each]
+            return prepared(Passes.from_list(twins))
+
+        original, mutants = side(), [side() for _ in range(3)]
+        together = match_allowed_together(original, mutants, 0.5)
+        for got, mutant in zip(together, mutants, strict=True):
+            for column, alone in zip(got, match_passes(original, mutant, STRICT), strict=True):
+                assert column.tolist() == alone.tolist()
