@@ -62,16 +62,13 @@ def image_levels(counts: Counts, rules: Rules = DEEPLUQ) -> Floats:
     Source: scoring.md, section 2, "Image level".
     """
     n = rules.binomial_n or counts.shape[1]
-    rows = []
-    for of_mutant in counts:
-        tests = [
-            binomial_test(changed, n, rules.null_rate, rules.alpha)
-            for changed in changed_passes(of_mutant)
-        ]
-        rows.append(
-            [x for test in tests for x in (test.p_value, test.cohens_h, test.power, test.count)]
-        )
-    return np.array(rows, dtype=np.float64).reshape(len(counts), 12)
+    missed, ghosts = counts[:, :, 1] > 0, counts[:, :, 2] > 0
+    changed = np.stack([kind.sum(axis=1) for kind in (missed, ghosts, missed | ghosts)], axis=1)
+    table = np.full((counts.shape[1] + 1, 4), np.nan)
+    for count in np.unique(changed).tolist():
+        test = binomial_test(count, n, rules.null_rate, rules.alpha)
+        table[count] = test.p_value, test.cohens_h, test.power, test.count
+    return np.asarray(table[changed].reshape(len(counts), 12), dtype=np.float64)
 
 
 def object_levels(counts: Counts, rules: Rules = DEEPLUQ) -> Floats:
@@ -81,7 +78,31 @@ def object_levels(counts: Counts, rules: Rules = DEEPLUQ) -> Floats:
         counts: (M, T, 3) matches, misses and ghosts of every pass.
         rules: As in `object_ratios`.
     """
-    return np.array([object_ratios(of_mutant, rules) for of_mutant in counts]).reshape(-1, 6)
+    levels = np.empty((len(counts), 6))
+    for number, (part, whole) in enumerate(_ratios(counts, rules)):
+        # A row's mean adds in the same order in a table as alone.
+        ratio = part / np.maximum(whole, 1)
+        levels[:, 2 * number] = ratio.mean(axis=1)
+        levels[:, 2 * number + 1] = ratio.std(axis=1)
+        for gap in np.flatnonzero((whole == 0).any(axis=1)):
+            levels[gap, 2 * number : 2 * number + 2] = _mean_and_std(part[gap], whole[gap])
+    return levels
+
+
+def _ratios(counts: Counts, rules: Rules) -> tuple[tuple[Counts, Counts], ...]:
+    """Return numerator and denominator of the miss, ghost and joint ratio of (..., 3) counts."""
+    matched, missed, ghosts = np.moveaxis(counts, -1, 0)
+    found = matched + ghosts
+    return (
+        (missed, matched + missed),
+        (ghosts, found if rules.ghost_ratio == "of_found" else found + missed),
+        (missed + ghosts, found + missed),
+    )
+
+
+def _mean_and_std(part: Counts, whole: Counts) -> list[float]:
+    ratio = part[whole > 0] / whole[whole > 0]
+    return [float(ratio.mean()), float(ratio.std())] if len(ratio) else [np.nan, np.nan]
 
 
 def object_ratios(counts: npt.NDArray[np.int64], rules: Rules = DEEPLUQ) -> list[float]:
@@ -99,14 +120,4 @@ def object_ratios(counts: npt.NDArray[np.int64], rules: Rules = DEEPLUQ) -> list
         >>> object_ratios(np.array([[1, 1, 0], [2, 0, 2]]))
         [0.25, 0.25, 0.25, 0.25, 0.5, 0.0]
     """
-    matched, missed, ghosts = counts.T
-    found = matched + ghosts
-    values: list[float] = []
-    for part, whole in (
-        (missed, matched + missed),
-        (ghosts, found if rules.ghost_ratio == "of_found" else found + missed),
-        (missed + ghosts, matched + missed + ghosts),
-    ):
-        ratio = part[whole > 0] / whole[whole > 0]
-        values += [float(ratio.mean()), float(ratio.std())] if len(ratio) else [np.nan, np.nan]
-    return values
+    return [x for ratio in _ratios(counts, rules) for x in _mean_and_std(*ratio)]

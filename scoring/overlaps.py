@@ -70,6 +70,32 @@ def overlapping_pairs(boxes: Floats, others: Floats) -> tuple[Rows, Rows]:
     return rows, places - rows * m
 
 
+def _pairs_in_blocks(boxes: Floats, counts: Rows) -> tuple[Rows, Rows]:
+    """Return each pair of boxes (4, N) of one block whose interiors may meet, once."""
+    starts = np.cumsum(counts) - counts
+    most = int(counts.max())
+    step = max(1, _PAIRS_AT_ONCE // most**2)
+    found = [np.empty((2, 0), np.int64)]
+    for first in range(0, len(counts), step):
+        some = slice(first, first + step)
+        place = np.arange(most)
+        # Comparisons with the NaN behind a block's last box fail.
+        filled = place < counts[some, None]
+        blocks = np.full((4, *filled.shape), np.nan)
+        begin = int(starts[first])
+        blocks[:, filled] = boxes[:, begin : begin + int(counts[some].sum())]
+        x1, y1, x2, y2 = blocks
+        meets = x1[:, :, None] < x2[:, None, :]
+        meets &= x1[:, None, :] < x2[:, :, None]
+        meets &= y1[:, :, None] < y2[:, None, :]
+        meets &= y1[:, None, :] < y2[:, :, None]
+        meets &= place[:, None] < place
+        block, row, partner = np.nonzero(meets)
+        found.append(np.stack([row, partner]) + starts[some][block])
+    rows, partners = np.concatenate(found, axis=1)
+    return rows, partners
+
+
 def overlap_of_pairs(boxes: Floats, others: Floats, rows: Rows, columns: Rows) -> Floats:
     """Return the intersection over union of pairs of boxes, as `scoring.boxes.iou` does.
 
@@ -124,14 +150,7 @@ def clusters_within(
             [clusters(b, iou_threshold) + end - len(b) for b, end in zip(blocks, ends, strict=True)]
         )
     columns = np.ascontiguousarray(boxes.T)
-    start, pairs = 0, []
-    for count in counts:
-        block = columns[:, start : start + count]
-        rows, partners = overlapping_pairs(block, block)
-        later = rows < partners
-        pairs.append((rows[later] + start, partners[later] + start))
-        start += count
-    rows, partners = (np.concatenate(side) for side in zip(*pairs, strict=True))
+    rows, partners = _pairs_in_blocks(columns, np.asarray(counts))
     joined = 1 - overlap_of_pairs(columns, columns, rows, partners) <= 1 - iou_threshold
     rows, partners = rows[joined], partners[joined]
     edges = coo_array((np.ones(len(rows), np.int8), (rows, partners)), shape=(n, n))

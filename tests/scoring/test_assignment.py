@@ -11,11 +11,18 @@ import pytest
 from scoring import assignment
 from scoring.assignment import can_match_together, match_together
 from scoring.identity import clusters
-from scoring.levels import changed_passes, object_ratios, pass_counts
+from scoring.kill import binomial_test
+from scoring.levels import (
+    changed_passes,
+    image_levels,
+    object_levels,
+    object_ratios,
+    pass_counts,
+)
 from scoring.matching import match_passes
 from scoring.overlaps import clusters_within, overlap_of_pairs, overlapping_pairs
 from scoring.passes import Passes
-from scoring.rules import DEEPLUQ
+from scoring.rules import DEEPLUQ, STRICT, Rules
 from scoring.tracks import track, track_all
 from tests.scoring.scenes import Box, found, passes, random_base, random_passes
 
@@ -136,14 +143,21 @@ def test_clusters_of_many_blocks_equal_those_of_each(threshold: float) -> None:
     assert not set(got[:9]) & set(got[9:])
 
 
-def test_levels_of_all_mutants_equal_those_of_each() -> None:
+@pytest.mark.parametrize("n_passes", [1, 3, 10, 20])
+@pytest.mark.parametrize("rules", [DEEPLUQ, STRICT, DEEPLUQ.with_(binomial_n=10)])
+def test_levels_of_all_mutants_equal_those_of_each(n_passes: int, rules: Rules) -> None:
     random = np.random.default_rng(11)
-    base = random_base(random, 6)
-    original = random_passes(random, 10, base, 3)
-    mutants = [random_passes(random, 10, base, 3) for _ in range(5)]
+    base = random_base(random, 1)
+    original = random_passes(random, n_passes, base, 3)
+    mutants = [random_passes(random, n_passes, base, 3) for _ in range(20)]
     counts = pass_counts(track_all(original, mutants))
+    assert (counts.sum(axis=2) == 0).any() or n_passes == 1
+    objects, images = object_levels(counts, rules), image_levels(counts, rules)
+    n = rules.binomial_n or n_passes
     for number, mutant in enumerate(mutants):
         alone = track(original, mutant).counts()
         np.testing.assert_array_equal(counts[number], alone)
-        assert changed_passes(counts[number]) == changed_passes(alone)
-        assert object_ratios(counts[number]) == object_ratios(alone)
+        np.testing.assert_array_equal(objects[number], object_ratios(alone, rules))
+        tests = [binomial_test(changed, n) for changed in changed_passes(alone)]
+        expected = [(t.p_value, t.cohens_h, t.power, t.count) for t in tests]
+        np.testing.assert_array_equal(images[number], np.ravel(expected))
