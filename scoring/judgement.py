@@ -78,6 +78,22 @@ def changed_verdicts(
     return changes
 
 
+def strict_remark(
+    suites: Sequence[SuiteScores], strict: Sequence[SuiteScores], rules: Rules = DEEPLUQ
+) -> str:
+    """Return the verdicts that `strict` would change as a sentence; empty if there are none.
+
+    Args:
+        suites: As `rules` judge them.
+        strict: The same suites as `strict` judges them; empty where it would refuse the passes.
+        rules: Those of the first.
+    """
+    if rules.name == STRICT.name or not strict:
+        return ""
+    changes = changed_verdicts(suites, strict, rules)
+    return f"Rule set strict would say otherwise: {'; '.join(changes)}." if changes else ""
+
+
 def _killed(suite: SuiteScores, rule: KillRule, rules: Rules) -> npt.NDArray[np.bool_]:
     """Return (M,) True where some image kills the mutant."""
     return np.asarray(suite.killed(VERDICT_KIND, rule, rules).any(axis=0), dtype=np.bool_)

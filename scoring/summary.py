@@ -16,7 +16,11 @@ VERDICT_KIND = "miss_ghost"
 """A kill counts here whether it shows as a miss or as a ghost."""
 
 
-def summarise(suites: Sequence[SuiteScores], rules: Rules = DEEPLUQ) -> pd.DataFrame:
+def summarise(
+    suites: Sequence[SuiteScores],
+    rules: Rules = DEEPLUQ,
+    strict: Sequence[SuiteScores] = (),
+) -> pd.DataFrame:
     """Return one row per model and suite.
 
     A kill is a miss or a ghost. Both kill rules are given: `any` counts one changed pass,
@@ -27,8 +31,15 @@ def summarise(suites: Sequence[SuiteScores], rules: Rules = DEEPLUQ) -> pd.DataF
     Args:
         suites: Rows of each model and suite.
         rules: Holds alpha.
+        strict: The same suites as `strict` judges them, whose Img-MS and kill share (by `holm`)
+            then stand in two more columns.
     """
-    return pd.DataFrame([_summary_row(suite, rules) for suite in suites])
+    table = pd.DataFrame([_summary_row(suite, rules) for suite in suites])
+    if strict:
+        table["img_ms_strict"] = [s.image_score(VERDICT_KIND, "holm", rules) for s in strict]
+        shares = [s.kill_share_per_image(VERDICT_KIND, "holm", rules).mean() for s in strict]
+        table["kill_share_strict"] = shares
+    return table
 
 
 def _summary_row(suite: SuiteScores, rules: Rules) -> dict[str, Any]:

@@ -131,7 +131,7 @@ def _print_run(summary: Summary, root: Path, passes: int) -> int:
 def score(arguments: argparse.Namespace) -> int:
     """Score an experiment and print the table of suites."""
     from scoring.files import write_atomic
-    from scoring.judgement import changed_verdicts
+    from scoring.judgement import strict_remark
     from scoring.summary import summarise, verdict
     from uamt.progress import image_progress
     from uamt.scores import find_sweeps, score_notes, score_root
@@ -152,15 +152,15 @@ def score(arguments: argparse.Namespace) -> int:
             scores=arguments.scores,
             on_image=on_image,
         )
-    summary = summarise(scored.suites, rules)
+    summary = summarise(scored.suites, rules, scored.strict)
     write_atomic(out / "summary.csv", summary.to_csv(index=False, lineterminator="\n").encode())
     for note in score_notes(scored):
         print(f"note: {note}", file=sys.stderr)
     print(table_text(summary))
     print(f"\n{LEGEND}\n\n{verdict(scored.suites, rules)}")
-    changes = changed_verdicts(scored.suites, scored.strict, rules) if scored.strict else []
-    if rules.name != "strict" and changes:
-        print(f"Rule set strict would say otherwise: {'; '.join(changes)}.")
+    remark = strict_remark(scored.suites, scored.strict, rules)
+    if remark:
+        print(remark)
     print(f"\n{count_of(len(scored.tables), 'mutant table')} and summary.csv: {out.resolve()}")
     return INCOMPLETE if summary["crashed"].any() else DONE
 

@@ -24,7 +24,7 @@ class DemoResult:
 
     Args:
         summary: One row per model and suite.
-        verdict: The sentence that says which suite is stronger.
+        verdict: What says which suite is stronger, and what `strict` would say otherwise.
         tables: The mutants' CSVs.
         summary_path: The summary's CSV.
         page: The HTML page.
@@ -56,6 +56,7 @@ def run_demo(out: Path, workers: int | None = None, passes: int = 10) -> DemoRes
     from runners.detectors import load_detector
     from runners.images import list_suites
     from runners.settings import Settings
+    from scoring.judgement import strict_remark
     from scoring.summary import summarise, verdict
     from uamt.experiments import run_prepared
     from uamt.page import Source, kill_pictures, write_page
@@ -84,8 +85,9 @@ def run_demo(out: Path, workers: int | None = None, passes: int = 10) -> DemoRes
     label_names = {c.detector.name: c.detector.label_names for c in campaigns}
     result = score_root(out, case_study="demo")
     scored, tables = _in_order(result.suites, list(suites)), result.tables
-    summary = summarise(scored)
-    sentence = verdict(scored)
+    strict = _in_order(result.strict, list(suites))
+    summary = summarise(scored, strict=strict)
+    sentence = f"{verdict(scored)} {strict_remark(scored, strict)}".rstrip()
     summary_path = out / "summary.csv"
     write_atomic(summary_path, summary.to_csv(index=False, lineterminator="\n").encode())
     images = {(ref.suite, ref.stem): ref.path for refs in suites.values() for ref in refs}

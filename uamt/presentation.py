@@ -21,6 +21,7 @@ def summary_columns(row: Mapping[Any, Any]) -> dict[str, str]:
         "mutants": str(row["mutants"]),
         "Img-MS any": _number(row["img_ms_any"]),
         "Img-MS sig.": _number(row["img_ms_significant"]),
+        "Img-MS Holm": _number(row["img_ms_holm"]),
         "kill share any": _interval(row, "kill_share_any"),
         "kill share sig.": _interval(row, "kill_share_significant"),
         "mildest any": _text(row["mildest_rate_any"]),
@@ -49,7 +50,8 @@ def table_text(summary: pd.DataFrame) -> str:
 LEGEND = (
     "Img-MS: share of mutants that at least one image kills. Kill share: share of image x mutant "
     "pairs that are kills (a miss or a ghost), with its 95% bootstrap interval over images. "
-    "any: one changed pass is a kill; sig.: the binomial test says so (p < .05). "
+    "any: one changed pass is a kill; sig.: the binomial test says so (p < .05); "
+    "Holm: the same after correction for the number of images. "
     "Mildest: the smallest rate that kills. Obj-MS: share of objects missed or ghosted. "
     "MS_iou: loss of overlap. Strongest UA-MS: the largest of the 15 uncertainty-aware scores."
 )

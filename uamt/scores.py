@@ -74,7 +74,7 @@ def score(
     scored = score_root(
         Path(root), Path(out) if out else None, case_study=case_study, passes=passes, rules=rules
     )
-    return summarise(scored.suites, rules)
+    return summarise(scored.suites, rules, scored.strict)
 
 
 def score_root(

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import uamt as facade
 from scoring.branch_facts import BranchFacts, facts_path, read_facts, write_facts
 from scoring.detections import Detections
 from scoring.errors import DataError
@@ -212,3 +213,13 @@ def test_facts_come_back_as_they_were_written(tmp_path: Path) -> None:
     path.write_text("{")
     with pytest.raises(DataError, match="cannot be read as the facts"):
         read_facts(path)
+
+
+def test_every_summary_holds_what_strict_says(quiet: Path) -> None:
+    """By deepluq one of two mutants dies; by strict none of the one that is not equivalent."""
+    row = facade.score(quiet).iloc[0]
+    assert (row["img_ms_any"], row["img_ms_holm"]) == (0.5, 0)
+    assert (row["img_ms_strict"], row["kill_share_strict"]) == (0, 0)
+    clear = facade.score(write_tree(quiet, {"image_0": {"0.5": [GONE] * 10}})).iloc[0]
+    assert (clear["img_ms_any"], clear["img_ms_strict"]) == (0.5, 1)
+    assert clear["kill_share_strict"] == pytest.approx(0.1)
