@@ -23,7 +23,7 @@ Samples = Mapping[str, Floats]
 
 MUTANT_CAVEAT = (
     "the same mutants recur in every suite, so the samples of Kruskal-Wallis and Mann-Whitney are "
-    "not independent; Friedman's test fits better (--friedman)"
+    "not independent; Friedman's test fits better"
 )
 POOLED_CAVEAT = (
     "pooled rows are pseudo-replicates: every image stands there once per mutant, so n is not the "

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+import numpy as np
 import pandas as pd
 
 from scoring.ratios import MODEL_KEYS
@@ -131,8 +132,25 @@ def caveats(models: Sequence[ModelAggregates], options: StudyOptions) -> list[st
     if any(len(model.suites) >= 2 for model in models):
         said += [
             f"rq2_rows.csv: {POOLED_CAVEAT}.",
-            f"rq2_mutants.csv, rq2_pairs.csv: {MUTANT_CAVEAT}.",
+            f"rq2_mutants.csv, rq2_pairs.csv: {MUTANT_CAVEAT} "
+            f"({'its columns are friedman*' if options.friedman else '--friedman'}).",
         ]
         said += [] if options.holm else [f"rq2_pairs.csv: {UNCORRECTED_CAVEAT}."]
     said.append(f"Intervals over suites: {SUITES_CAVEAT}.")
+    if models and all(_miss_scores_are_the_rate(model) for model in models):
+        said.append(
+            "the miss scores of vr, var and ps equal the miss rate in every row, so they are one "
+            "finding and not three; rule set strict tells them apart."
+        )
     return said
+
+
+def _miss_scores_are_the_rate(model: ModelAggregates) -> bool:
+    """Return whether no row says more by these scores than by the rate, as under `deepluq`."""
+    for suite in model.results.suites:
+        rate = suite.scores.column("[miss] miss_rate")
+        for measure in ("vr", "var", "ps"):
+            score = suite.scores.column(f"[miss] {measure}_diff")
+            if not np.allclose(score, rate, rtol=0, atol=1e-9, equal_nan=True):
+                return False
+    return True

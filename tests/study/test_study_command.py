@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from scoring.study import charts
+from scoring.tables import read_table
 from tests.study.tables import MUTANTS, write_results
 from tests.uamt.conftest import Command
 
@@ -54,8 +55,19 @@ def test_a_reader_is_cautioned(uamt: Command, results: Path) -> None:
         assert words in stdout
     _, stdout, _ = uamt("study", results, "--charts", "none", "--holm", "--friedman")
     assert "not corrected" not in stdout
+    assert "its columns are friedman*" in stdout
     assert "p_value_holm" in (results / "study" / "rq2_pairs.csv").read_text()
     assert "friedman_p_value" in (results / "study" / "rq2_mutants.csv").read_text()
+
+
+def test_scores_that_repeat_the_miss_rate_are_said(uamt: Command, results: Path) -> None:
+    assert "one finding and not three" not in uamt("study", results, "--charts", "none")[1]
+    for path in results.rglob("mutant_*.csv"):
+        table = read_table(path)
+        for measure in ("vr", "var", "ps"):
+            table[f"[miss] {measure}_diff"] = table["[miss] miss_rate"]
+        table.to_csv(path, index=False)
+    assert "one finding and not three" in uamt("study", results, "--charts", "none")[1]
 
 
 def test_charts_of_every_score(
