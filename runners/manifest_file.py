@@ -20,6 +20,8 @@ from scoring.tags import tag_order
 
 FORMAT = 1
 
+_ADVICE = "use another --out or --name, or --redo-changed to run again what this touches"
+
 
 def configuration_hash(*parts: Any) -> str:
     """Return the sha256 of values, as canonical JSON."""
@@ -45,7 +47,12 @@ def read_manifest(root: Path) -> dict[str, Any]:
 
 
 def merge_model(
-    root: Path, model: str, section: Mapping[str, Any], *, redo_changed: bool = False
+    root: Path,
+    model: str,
+    section: Mapping[str, Any],
+    *,
+    redo_changed: bool = False,
+    advice: str = _ADVICE,
 ) -> None:
     """Write the manifest with this model's section; images and mutants there are stay in it.
 
@@ -54,6 +61,7 @@ def merge_model(
         model: The model's folder name.
         section: As `model_section` returns it.
         redo_changed: Accept changed settings and images: what they touch is run again.
+        advice: What to do about a change, for the message.
 
     Raises:
         ConfigError: A setting or an image changed; the fields are named with both values.
@@ -67,8 +75,7 @@ def merge_model(
             raise ConfigError(
                 f"{root / MANIFEST_NAME}: results of model '{model}' are there under another "
                 f"configuration: {'; '.join(changes[:8])}"
-                f"{f' and {len(changes) - 8} more' if len(changes) > 8 else ''}; use another "
-                f"--out or --name, or --redo-changed to run again what this touches"
+                f"{f' and {len(changes) - 8} more' if len(changes) > 8 else ''}; {advice}"
             )
         merged["operators"] = {**before["operators"], **section["operators"]}
         for name, operator in section["operators"].items():

@@ -32,6 +32,10 @@ class Found(NamedTuple):
     """entry or line of the file, for messages"""
 
 
+_SEPARATORS = frozenset("/\\\0")
+"""What would take a folder's name somewhere else."""
+
+
 class ForeignOutput(Protocol):
     """T passes over the images of a suite, as another tool wrote them."""
 
@@ -71,9 +75,13 @@ def check_output(output: ForeignOutput) -> Checked:
     """Return what an output holds, after every file was read and every detection checked.
 
     Raises:
-        DataError: A file is missing or broken, or class vectors differ in length. The message
+        DataError: A file is missing or broken, class vectors differ in length, or an image has no
+            name. The message
             names file, entry and what was expected.
     """
+    for stem, name in output.files.items():
+        if not stem or set(stem) & _SEPARATORS:
+            raise DataError(f"image '{name}': expected a name for its results, got {stem!r}")
     length: int | None = None
     n_detections = n_full = 0
     for t in range(output.n_passes):

@@ -57,6 +57,19 @@ def to_entries(image_id: Any, detections: Detections, vectors: str) -> list[dict
 
 
 @dataclass(frozen=True, slots=True)
+class CocoIds:
+    """Ids that results refer to.
+
+    Args:
+        images: stem -> id, for every image.
+        categories: Ids that a label may be; None means any.
+    """
+
+    images: Mapping[str, Any]
+    categories: frozenset[int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Exported:
     """What was written of one operator, model and suite.
 
@@ -76,7 +89,7 @@ class Exported:
 def export_sweep(
     sweep: Sweep,
     out: Path,
-    image_ids: Mapping[str, Any],
+    ids: CocoIds,
     vectors: str,
     n_passes: int | None = None,
 ) -> Exported:
@@ -87,19 +100,19 @@ def export_sweep(
     Args:
         sweep: What to write.
         out: Where the mutants' folders go.
-        image_ids: stem -> id, for every image of the sweep.
+        ids: Of images and categories.
         vectors: Field of the class vector.
         n_passes: T, the first passes; None means all.
 
     Raises:
         DataError: A pass is missing or broken, images differ in their number of passes, or a
-            label is no whole number.
+            label is no whole number or no category.
     """
     folders = []
     labels: set[int] = set()
     n_files = 0
     for tag in (original_tag(sweep.branch.operator), *sweep.tags):
-        passes = _mutant_entries(sweep, tag, image_ids, vectors, n_passes)
+        passes = _mutant_entries(sweep, tag, ids, vectors, n_passes)
         labels |= passes.labels
         folder = out / f"{sweep.branch.operator}_{tag}"
         width = len(str(len(passes.texts) - 1))
@@ -119,7 +132,7 @@ class _Entries:
 
 
 def _mutant_entries(
-    sweep: Sweep, tag: str, image_ids: Mapping[str, Any], vectors: str, n_passes: int | None
+    sweep: Sweep, tag: str, ids: CocoIds, vectors: str, n_passes: int | None
 ) -> _Entries:
     entries = _Entries([], set())
     total = n_passes
@@ -137,10 +150,17 @@ def _mutant_entries(
         entries.texts += [[] for _ in range(passes.n_passes - len(entries.texts))]
         for t in range(passes.n_passes):
             try:
-                found = to_entries(image_ids[stem], passes[t], vectors)
+                found = to_entries(ids.images[stem], passes[t], vectors)
             except DataError as error:
                 raise DataError(f"{folder}: pass {t}: {error}") from error
-            entries.labels |= {entry["category_id"] for entry in found}
+            labels = {entry["category_id"] for entry in found}
+            unknown = sorted(labels - (labels if ids.categories is None else ids.categories))
+            if unknown:
+                raise DataError(
+                    f"{folder}: pass {t}: label {unknown[0]}: expected one of the annotations' "
+                    f"category ids"
+                )
+            entries.labels |= labels
             entries.texts[t] += [orjson.dumps(entry) for entry in found]
     return entries
 

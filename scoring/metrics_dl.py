@@ -79,7 +79,7 @@ class DLMetrics:
             eps: Added to a probability before its logarithm; exact entropies need none.
             base: Base of the logarithm; 2 gives bits.
         """
-        row = _rows([events], "events")
+        row = _rows(to_array(events)[None], "events")
         if self.rules.entropy == "exact":
             self.shannon_entropy = self._measured(row, "ie") / math.log2(base)
         else:

@@ -12,7 +12,7 @@ from runners.manifest_file import configuration_hash, merge_model, read_manifest
 from scoring.errors import ConfigError, DataError
 from scoring.exchange import ForeignOutput, check_output, refuse_existing, write_output
 from scoring.exchange_coco import CocoImages
-from scoring.exchange_coco_results import dataset, export_sweep, ids_of
+from scoring.exchange_coco_results import CocoIds, dataset, export_sweep, ids_of
 from scoring.files import write_atomic
 from scoring.layout import ORIGINAL_TAGS, Branch, original_tag
 from scoring.tags import dropblock_tag, dropout_tag
@@ -128,13 +128,15 @@ def import_output(
             "label_names": _dense(categories or {}),
         },
     }
+    is_mutant = target.tag != original_tag(branch.operator)
+    operator = {"tags": [target.tag] if is_mutant else [], "effective_blocks": {}}
     section = {
         "settings": settings,
         "settings_sha256": configuration_hash(settings),
-        "operators": {branch.operator: {"tags": [target.tag], "effective_blocks": {}}},
+        "operators": {branch.operator: operator},
         "suites": {branch.suite: {name: {"stem": s} for s, name in output.files.items()}},
     }
-    merge_model(target.root, branch.model, section)
+    merge_model(target.root, branch.model, section, advice="choose another --out or --model")
     written = write_output(output, target.root, branch, target.tag, repeat=repeat)
     return Imported(written, len(output.files), checked.n_detections, checked.n_empty * repeat)
 
@@ -191,12 +193,9 @@ def export_coco(
     for sweep in sweeps:
         branch = sweep.branch
         folder = out / branch.model / branch.suite
-        ids = ids_of(list(stems[folder])) if images is None else _given_ids(images, sweep.stems)
+        ids = _ids(images, list(stems[folder]))
         written = export_sweep(sweep, folder, ids, vectors, passes)
         labels.setdefault(folder, set()).update(written.labels)
-        unknown = [] if images is None else sorted(written.labels - set(images.categories))
-        if unknown:
-            raise DataError(f"label {unknown[0]}: expected one of the annotations' category ids")
         n_files += written.n_files
         n_mutants += len(sweep.tags)
         n_crashed += len(written.crashed)
@@ -212,12 +211,14 @@ def export_coco(
     return ExportSummary(n_files, n_mutants, n_crashed, tuple(datasets))
 
 
-def _given_ids(images: CocoImages, stems: tuple[str, ...]) -> dict[str, Any]:
+def _ids(images: CocoImages | None, stems: list[str]) -> CocoIds:
+    if images is None:
+        return CocoIds(ids_of(stems))
     ids = {stem: number for number, stem in images.stems.items()}
     missing = [stem for stem in stems if stem not in ids]
     if missing:
         raise DataError(f"image '{missing[0]}': expected it among the annotations' images")
-    return ids
+    return CocoIds(ids, frozenset(images.categories))
 
 
 def _file_names(section: Mapping[str, Any], suite: str) -> dict[str, str]:

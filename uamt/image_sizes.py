@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import struct
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +13,8 @@ from scoring.errors import ConfigError, DataError
 from scoring.exchange_coco import read_coco_images
 from scoring.stems import IMAGE_SUFFIXES, Names, equal_names, output_names
 
+_BROKEN = (OSError, SyntaxError, ValueError, EOFError, struct.error, zlib.error)
+"""What Pillow raises on a file that is no image."""
 _ORIENTATION, _TURNED = 0x0112, frozenset({5, 6, 7, 8})
 """EXIF tag, and its values that swap width and height."""
 
@@ -55,7 +59,7 @@ def _size_of(path: Path) -> tuple[float, float]:
         with Image.open(path) as image:
             width, height = image.size
             is_turned = image.getexif().get(_ORIENTATION) in _TURNED
-    except (OSError, SyntaxError, ValueError) as error:
+    except (*_BROKEN, Image.DecompressionBombError) as error:
         raise DataError(f"image '{path}': its size cannot be read ({error})") from error
     return (height, width) if is_turned else (width, height)
 

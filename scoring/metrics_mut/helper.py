@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from scoring.errors import DataError
 from scoring.objects import MEASURES
 from scoring.rows import COLUMNS, KINDS
 from scoring.stems import output_stem
@@ -28,44 +29,32 @@ def init_metrics() -> Columns:
     return {name: [] for name in (STEM_COLUMN, *COLUMNS)}
 
 
-def update_metrics(
-    metrics: Columns,
-    test_case: str | Path,
-    iskill_miss: Metrics,
-    iskill_ghost: Metrics,
-    iskill_miss_ghost: Metrics,
-    ms_obj_level: Metrics,
-    match_metrics: Metrics,
-    miss_metrics: Metrics,
-    ghost_metrics: Metrics,
-) -> Columns:
+def update_metrics(metrics: Columns, test_case: str | Path, *results: Metrics) -> Columns:
     """Append the row of one image to the columns, and return them.
 
     Args:
         metrics: As `init_metrics` returns them; they are changed.
         test_case: The image; its name without an image suffix is written.
-        iskill_miss: This and the following as `ms_per_test_case_mutant` returns them, in order.
-        iskill_ghost: Kill test of ghosts.
-        iskill_miss_ghost: Kill test of either.
-        ms_obj_level: Object ratios.
-        match_metrics: The image's means over matches.
-        miss_metrics: The image's means over misses.
-        ghost_metrics: The image's means over ghosts.
+        *results: The seven dicts of `ms_per_test_case_mutant`, in their order.
+
+    Raises:
+        DataError: There are not seven, or one lacks a number.
     """
+    if len(results) != 7:
+        raise DataError(
+            f"expected the seven results of ms_per_test_case_mutant, got {len(results)}"
+        )
     row: dict[str, Any] = {STEM_COLUMN: output_stem(Path(test_case).name)}
-    for kind, test in zip(KINDS, (iskill_miss, iskill_ghost, iskill_miss_ghost), strict=True):
+    for kind, test in zip(KINDS, results[:3], strict=True):
         head = f"[img_level] iskill_{kind}_"
-        row |= {head + name: test[name] for name in ("p_value", "cohens_h", "power")}
-        row[f"{head}count"] = test["observed_success"]
-    groups = {
-        "obj_level": ms_obj_level,
-        "match": match_metrics,
-        "miss": miss_metrics,
-        "ghost": ghost_metrics,
-    }
-    for group, values in groups.items():
+        for name, value in test.items():
+            row[head + ("count" if name == "observed_success" else name)] = value
+    for group, values in zip(("obj_level", "match", "miss", "ghost"), results[3:], strict=True):
         for name, value in values.items():
             row[f"[{group}] {COLUMN_NAMES.get(name, name)}"] = value
+    missing = [name for name in metrics if name not in row]
+    if missing:
+        raise DataError(f"expected the results of ms_per_test_case_mutant; {missing[0]} is missing")
     for name, column_values in metrics.items():
         column_values.append(row[name])
     return metrics

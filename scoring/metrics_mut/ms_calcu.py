@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from scoring.errors import ConfigError
+from scoring.errors import ConfigError, DataError
+from scoring.finite import in_finite_passes
 from scoring.layout import Branch
 from scoring.metrics_mut.helper import COLUMN_NAMES
 from scoring.metrics_mut.kills import kill_test
@@ -84,11 +85,15 @@ def ms_per_test_case_mutant(
     branch, stem = Branch(mutation_operator, org_model, suite), _stem_of(test_case)
     sweep = Sweep(Path(case_study), branch, (stem,), (_tag_of(mutation_rate),))
     original, mutants = read_image(sweep, stem, n_passes=T, rules=rules)
+    compared = list(in_finite_passes(original, mutants, rules))
+    if not compared:
+        raise DataError(f"image '{stem}': no pass is finite in both original and mutant")
+    _, original, mutants = compared[0]
     row = dict(zip(COLUMNS, score_image(original, mutants, rules)[0].tolist(), strict=True))
     counts = [int(row[f"[img_level] iskill_{kind}_count"]) for kind in KINDS]
     kills = [kill_test(count, original.n_passes, rules) for count in counts]
     match, miss, ghost = (_group(row, group) for group in ("match", "miss", "ghost"))
-    return *kills, _group(row, "obj_level"), match, miss, ghost  # type: ignore[return-value]
+    return kills[0], kills[1], kills[2], _group(row, "obj_level"), match, miss, ghost
 
 
 def _group(row: Mapping[str, float], group: str) -> Metrics:
@@ -163,7 +168,10 @@ def calcu_mutation_score(
     rows = np.stack([rows for _, rows in score_sweep(sweep, n_passes=T, rules=rules)])
     paths = [branch.table(Path(save_folder), case_study_n, tag) for tag in tags]
     for number, path in enumerate(paths):
-        write_table(path, stems, rows[:, number])
+        values = rows[:, number]
+        has_passes = ~np.isnan(values[:, 0])
+        kept = [stem for stem, there in zip(stems, has_passes, strict=True) if there]
+        write_table(path, kept, values[has_passes])
     return paths
 
 

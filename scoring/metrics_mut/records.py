@@ -47,7 +47,8 @@ def to_passes(repetitions: Repetitions, rules: Rules, *, needs_vectors: bool = T
         probs,
     )
     finite = detections.is_finite()
-    if rules.nonfinite == "refuse" and not finite.all():
+    # To leave out a pass on both sides takes more than these records.
+    if rules.nonfinite != "keep" and not finite.all():
         place = places[int(np.argmin(finite))]
         raise DataError(
             f"{_where(place)}: expected finite numbers, got NaN or infinity in box, score or logit"

@@ -9,7 +9,7 @@ import pytest
 
 from scoring.errors import ConfigError, DataError
 from scoring.metrics_dl import DLMetrics
-from scoring.metrics_mut.helper import init_metrics, print_metric
+from scoring.metrics_mut.helper import init_metrics, print_metric, update_metrics
 from scoring.metrics_mut.ms import (
     calcu_mean,
     check_kill_binomial_test,
@@ -231,9 +231,17 @@ def test_objects_are_printed_as_three_aligned_tables(capsys: pytest.CaptureFixtu
     assert "var_miss" in blocks[1]
 
 
-def test_columns_are_those_of_the_table() -> None:
+def test_columns_take_the_results_of_a_test_case() -> None:
     assert len(init_metrics()) == 38
     assert init_metrics() is not init_metrics()
+    kills = iskill_img([["a"]], [[]])
+    rates = kill_rate_obj([[]], [["a"]], [[]])
+    with pytest.raises(DataError, match="the seven results of ms_per_test_case_mutant, got 4"):
+        update_metrics(init_metrics(), "a", *kills, rates)
+    table = init_metrics()
+    with pytest.raises(DataError, match=r"\[match\] iou_mean is missing"):
+        update_metrics(table, "a", *kills, rates, {}, {}, {})
+    assert not any(table.values())
 
 
 def test_measures_by_hand_and_kept() -> None:

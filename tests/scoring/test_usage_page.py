@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from functools import cache
 from pathlib import Path, PosixPath, PureWindowsPath
 from typing import Any
 
@@ -11,7 +12,12 @@ import pandas as pd
 import pytest
 
 from scoring.errors import ConfigError, DataError
-from scoring.metrics_mut.ms_calcu import calcu_mutation_score, ms_calcu_exec
+from scoring.metrics_mut.helper import init_metrics, update_metrics
+from scoring.metrics_mut.ms_calcu import (
+    calcu_mutation_score,
+    ms_calcu_exec,
+    ms_per_test_case_mutant,
+)
 from scoring.rules import DEEPLUQ
 from scoring.tables import read_table
 from tests.scoring.golden_cases import HERE, decode, read_cases, write_tree
@@ -95,6 +101,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "root"
 
 
+@cache
 def golden_cases() -> list[dict[str, Any]]:
     cases = {case["id"]: case for case in read_cases(HERE)}
     return [cases["normal_multi_0"], cases["label_swap_0"]]
@@ -199,6 +206,26 @@ def test_suite_passes_rates_and_an_absolute_folder_can_be_chosen(tmp_path: Path)
             T=11,
         )
     assert not (tmp_path / "out").exists()
+
+
+def test_passes_with_a_nan_can_be_left_out(tmp_path: Path) -> None:
+    case = next(case for case in read_cases(HERE) if case["category"] == "nan_box")
+    write_tree(tmp_path, case)
+    tag = next(iter(case["mutants"]))
+    rate, _, block = tag.partition("_")
+    one = (float(rate), int(block)) if block else float(rate)
+    skip = DEEPLUQ.with_(nonfinite="skip")
+    where = (case["model"], case["operator"])
+    with pytest.raises(DataError, match="NaN"):
+        ms_per_test_case_mutant(case["stem"], *where, one, tmp_path, case["T"])
+    results = ms_per_test_case_mutant(case["stem"], *where, one, tmp_path, case["T"], rules=skip)
+    assert results[0]["sample_size"] == case["T"] - 1
+    (path,) = calcu_mutation_score(
+        [case["stem"]], *where, tmp_path, "study", tmp_path, [one], rules=skip, T=None
+    )
+    table = read_table(path)
+    wanted = update_metrics(init_metrics(), case["stem"], *results)
+    assert table.iloc[0].tolist() == [values[0] for values in wanted.values()]
 
 
 def test_what_cannot_be_scored_is_refused(tmp_path: Path) -> None:

@@ -132,6 +132,7 @@ def test_one_model_is_imported_one_way(coco: Any) -> None:
     assert coco([[entry()]])[0] == 0
     code, _, stderr = coco([[bare()]], "--one-hot", tag="0.2")
     assert code == 2
+    assert "choose another --out or --model" in stderr
     assert 'settings.model.scores was null, is "one_hot"' in stderr
 
 
@@ -169,6 +170,15 @@ def test_names_by_path_tell_folders_apart(coco: Any, tmp_path: Path) -> None:
     assert coco([[entry(2)]], "--names", "path")[0] == 0
     assert read_passes(folder(tmp_path, "a__x")).counts.tolist() == [0]
     assert read_passes(folder(tmp_path, "b__x")).counts.tolist() == [1]
+
+
+@pytest.mark.parametrize("stem", ["../../x", "a\\b", ""])
+def test_results_stay_in_their_folder(coco: Any, tmp_path: Path, stem: str) -> None:
+    images = [{"id": 42, "file_name": "x.jpg", "stem": stem}]
+    (tmp_path / "dataset.json").write_text(json.dumps(DATASET | {"images": images}))
+    code, _, stderr = coco([[entry()]])
+    assert (code, "image 'x.jpg': expected a name for its results" in stderr) == (3, True)
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(
