@@ -15,7 +15,7 @@ from scoring.rows import COLUMNS, score_image
 from scoring.rules import DEEPLUQ, DIFFERING, STRICT, Rules, rules_named
 from scoring.tracks import track
 from scoring.vectors import looks_sigmoid, read_vectors
-from tests.scoring.scenes import Box, found, passes
+from tests.scoring.scenes import Box, found, passes, random_base, random_passes
 
 A: Box = (0, 0, 10, 10)
 B: Box = (100, 0, 110, 10)
@@ -286,3 +286,60 @@ def test_row_15_one_unknown_missed_object_leaves_no_miss_mean() -> None:
     assert row["[miss] ie_diff"] == 1
     only_a = cells(original, passes([B], *([[]] * 9)), STRICT)
     assert only_a["[miss] var_diff"] == 0.5
+
+
+# Rows of the table that decide about suites, not about an image.
+OF_SUITES = ("kill", "noise_floor", "equivalence")
+REACH: dict[str, tuple[str, ...]] = {
+    "ghost_entropy": ("[ghost] ie_diff",),
+    "ghost_ratio": ("[obj_level] kill_rate_ghost_",),
+    "overlap_loss": ("[match] iou_mean",),
+    "surface": ("[match] ps", "[miss] ps", "[ghost] ps"),
+    "box_scale": tuple(f"[{g}] {m}" for g in ("match", "miss", "ghost") for m in ("var", "ps")),
+    "original_uncertainty": ("[match] ", "[miss] "),
+    "difference": ("[match] vr", "[match] ie", "[match] mi", "[match] var", "[match] ps"),
+    "entropy": tuple(f"[{g}] {m}" for g in ("match", "miss", "ghost") for m in ("ie", "mi")),
+    "class_vectors": tuple(
+        f"[{g}] {m}" for g in ("match", "miss", "ghost") for m in ("vr", "ie", "mi")
+    ),
+    "argmax": tuple(f"[{g}] vr" for g in ("match", "miss", "ghost")),
+    "nothing": ("[match] ", "[miss] "),
+    "rate_mean": ("[match] match_rate", "[miss] "),
+    "ghost_objects": ("[ghost] ",),
+    "original_objects": ("[match] ", "[miss] "),
+    "matching": ("[",),
+} | dict.fromkeys(OF_SUITES, ())
+
+
+@pytest.mark.parametrize("field", DIFFERING)
+@pytest.mark.parametrize("others", ["deepluq", "strict"])
+def test_a_choice_reaches_the_columns_it_is_about_and_no_others(field: str, others: str) -> None:
+    base = rules_named(others)
+    turned = base.with_(**{field: getattr(DEEPLUQ if others == "strict" else STRICT, field)})
+    random = np.random.default_rng(17)
+    reached = set()
+    for _ in range(25):
+        boxes = random_base(random, int(random.integers(0, 4)))
+        sides = [random_passes(random, 4, boxes, 3) for _ in "om"]
+        before, after = (cells(*sides, rules) for rules in (base, turned))
+        reached |= {
+            name
+            for name in COLUMNS
+            if not np.array_equal(before[name], after[name], equal_nan=True)
+        }
+    assert all(name.startswith(REACH[field]) for name in reached) if REACH[field] else not reached
+
+
+def test_any_mixture_of_choices_scores_any_image() -> None:
+    random = np.random.default_rng(29)
+    for _ in range(150):
+        taken = [name for name in DIFFERING if random.random() < 0.5]
+        rules = DEEPLUQ.with_(
+            **{name: getattr(STRICT, name) for name in taken},
+            scores=random.choice(["softmax", "sigmoid"]),
+        )
+        boxes = random_base(random, int(random.integers(0, 4)))
+        original, *mutants = (random_passes(random, 3, boxes, 3) for _ in range(3))
+        rows = score_image(original, mutants, rules)
+        assert rows.shape == (2, len(COLUMNS))
+        assert not np.isinf(rows).any()
