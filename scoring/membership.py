@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from scoring.errors import ConfigError, DataError
 from scoring.safe_pickle import read_paths
@@ -65,7 +65,12 @@ def read_members(suite: str, path: Path) -> Members:
         names = [str(listed) for listed in read_paths(path)]
     else:
         names = _read_text(path)
-    return Members(suite, tuple(str(PurePosixPath(name)) for name in names), str(path))
+    return Members(suite, tuple(_posix(name) for name in names), str(path))
+
+
+def _posix(name: str) -> str:
+    """Return a name or path with `/` between folders, also where Windows wrote it."""
+    return (PureWindowsPath(name) if "\\" in name else PurePosixPath(name)).as_posix()
 
 
 def _read_text(path: Path) -> list[str]:

@@ -13,13 +13,14 @@ import pandas as pd
 
 from scoring.branch_facts import FACTS_NAME, BranchFacts, read_facts
 from scoring.errors import ConfigError, DataError
+from scoring.foreign_rows import refuse_disjoint_operators, refuse_foreign_rows
 from scoring.layout import Table, find_tables
 from scoring.membership import Members
 from scoring.noise_floor import IDENTITY
 from scoring.rows import COLUMNS
 from scoring.suites import SuiteScores
 from scoring.tables import STEM_COLUMN, read_table
-from scoring.tags import tag_order
+from scoring.tags import format_rate, tag_order
 
 OPERATOR_ORDER = ("mc_dropout", "mc_dropblock")
 """The study lists MC-Dropout first; further operators follow by name."""
@@ -125,10 +126,24 @@ def read_results(
     if unknown:
         raise ConfigError(f"suites: expected some of {sorted(names)}, got {unknown}")
     ranks = dict.fromkeys([*order, *(listed.suite for listed in members), *sorted(names)])
-    return [
+    models = [
         ModelResults(case_study, model, _model_suites(model, tables, members, list(ranks)))
         for (case_study, model), tables in sorted(by_model.items())
     ]
+    _refuse_mixed_rules(results, models)
+    return models
+
+
+def _refuse_mixed_rules(results: Path, models: Sequence[ModelResults]) -> None:
+    """Raise if the tables follow more than one rule set: their numbers cannot be compared."""
+    named = {
+        facts.rules for model in models for suite in model.suites for facts in suite.facts.values()
+    }
+    if len(named) > 1:
+        raise DataError(
+            f"{results}: expected tables of one rule set, found {sorted(named)} side by side; "
+            f"score all of them again by one"
+        )
 
 
 def _model_suites(
@@ -142,7 +157,7 @@ def _model_suites(
     suites = []
     for name in order:
         if name in frames:
-            _refuse_foreign_rows(model, name, frames, listed.get(name))
+            refuse_foreign_rows(model, name, frames, listed.get(name))
             suites.append(_to_scores(model, name, frames[name]))
         elif name in listed and "" in frames:
             suites.append(_select(model, listed[name], frames[""]))
@@ -160,57 +175,22 @@ def _read_all(tables: Sequence[Table]) -> dict[Table, pd.DataFrame]:
     return frames
 
 
-def _refuse_foreign_rows(
-    model: str,
-    suite: str,
-    frames: Mapping[str, Mapping[Table, pd.DataFrame]],
-    members: Members | None,
-) -> None:
-    """Raise if a table holds an image that belongs to another suite.
-
-    With a list of the suite's images, every other image is foreign. Without one, an image is
-    foreign if most of the suite's mutants lack it while another suite of the model has it: an image
-    on which a few mutants crashed is no stranger, and suites may share images.
-    """
-    for table, frame in frames[suite].items():
-        for stem in frame[STEM_COLUMN]:
-            if members is not None and stem not in members:
-                raise DataError(
-                    f"{table.path}: row '{stem}' is no image of suite '{suite}' as "
-                    f"{members.source} lists it"
-                )
-    if members is not None:
-        return
-    carriers: dict[str, list[Table]] = defaultdict(list)
-    for table, frame in frames[suite].items():
-        for stem in frame[STEM_COLUMN]:
-            carriers[stem].append(table)
-    for stem, found in carriers.items():
-        if 2 * len(found) < len(frames[suite]):
-            for other, other_frames in frames.items():
-                if other != suite and any(
-                    stem in set(frame[STEM_COLUMN]) for frame in other_frames.values()
-                ):
-                    raise DataError(
-                        f"{found[0].path}: row '{stem}' is an image of suite '{other}' of "
-                        f"'{model}'; {len(found)} of {len(frames[suite])} tables of suite "
-                        f"'{suite}' have it"
-                    )
-
-
 def _to_scores(model: str, suite: str, frames: Mapping[Table, pd.DataFrame]) -> SuiteResults:
     """Return the rows of all mutants side by side; NaN where a mutant has no row of an image."""
     by_mutant: dict[Mutant, pd.DataFrame] = {}
     for table, frame in frames.items():
+        mutant = (table.branch.operator, _plain_tag(table.tag))
+        if mutant in by_mutant:
+            raise DataError(f"{table.path}: mutant '{mutant[1]}' has another table beside this one")
         if table.branch.operator != IDENTITY:
-            by_mutant[table.branch.operator, table.tag] = frame
+            by_mutant[mutant] = frame
     mutants = sorted(by_mutant, key=mutant_order)
     stems = list(
         dict.fromkeys(stem for mutant in mutants for stem in by_mutant[mutant][STEM_COLUMN])
     )
     if not stems:
         raise DataError(f"suite '{suite}' of '{model}': its tables have no row")
-    _refuse_disjoint_operators(model, suite, by_mutant)
+    refuse_disjoint_operators(model, suite, frames)
     position = {stem: i for i, stem in enumerate(stems)}
     values: npt.NDArray[np.float64] = np.full((len(stems), len(mutants), len(COLUMNS)), np.nan)
     for m, mutant in enumerate(mutants):
@@ -228,6 +208,15 @@ def _to_scores(model: str, suite: str, frames: Mapping[Table, pd.DataFrame]) -> 
     )
 
 
+def _plain_tag(tag: str) -> str:
+    """Return the one way to write a tag: 0.10 and 0.1 are one mutant."""
+    rate, separator, rest = tag.partition("_")
+    try:
+        return f"{format_rate(rate)}{separator}{rest}"
+    except ConfigError:
+        return tag
+
+
 def _identity_rows(
     frames: Mapping[Table, pd.DataFrame], position: Mapping[str, int]
 ) -> npt.NDArray[np.float64] | None:
@@ -239,18 +228,6 @@ def _identity_rows(
             values[rows] = there[list(COLUMNS)].to_numpy(np.float64)
             return values
     return None
-
-
-def _refuse_disjoint_operators(
-    model: str, suite: str, by_mutant: Mapping[Mutant, pd.DataFrame]
-) -> None:
-    images: dict[str, set[str]] = defaultdict(set)
-    for (operator, _), frame in by_mutant.items():
-        images[operator] |= set(frame[STEM_COLUMN])
-    if len(images) > 1 and not set.intersection(*images.values()):
-        raise DataError(
-            f"suite '{suite}' of '{model}': the operators {sorted(images)} have no image in common"
-        )
 
 
 def _select(model: str, members: Members, frames: Mapping[Table, pd.DataFrame]) -> SuiteResults:

@@ -64,7 +64,7 @@ def line_chart(
         )
         colour = _COLOURS[number % len(_COLOURS)]
         marker = _MARKERS[number % len(_MARKERS)]
-        axes.plot(rates, means, color=colour, marker=marker, markersize=5, label=label)
+        axes.plot(rates, means, color=colour, marker=marker, markersize=5, label=_plain(label))
         if not np.isnan(widths).all():
             axes.fill_between(
                 rates, means - widths, means + widths, color=colour, alpha=0.15, linewidth=0
@@ -115,12 +115,17 @@ def surface_chart(
         axes.set_ylabel("block size")
         axes.set_yticks(grid.columns.to_numpy(np.float64))
         axes.locator_params(axis="x", nbins=5)
-        axes.set_title(label, fontsize=11)
+        axes.set_title(_plain(label), fontsize=11)
         axes.view_init(elev=25, azim=-125)
         axes.tick_params(labelsize=8)
         # The vertical axis is labelled by the title: three-dimensional labels are cut off.
     figure.suptitle(f"{metric} (vertical)", fontsize=12)
     return _content(figure, image_format)
+
+
+def _plain(label: str) -> str:
+    """Return a label that is no formula, whatever it holds."""
+    return label.replace("$", r"\$")
 
 
 def _figure(width: float, height: float) -> Figure:

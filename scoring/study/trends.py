@@ -93,8 +93,9 @@ def plane_fit(rates: Floats, blocks: Floats, values: Floats) -> dict[str, float]
     if n <= design.shape[1] or np.linalg.matrix_rank(design) < 3 or np.ptp(values) == 0:
         return dict.fromkeys(names, np.nan) | {"n": n}
     fit = OLS(values, design).fit()
-    r = float(np.sqrt(max(0.0, fit.rsquared)))
-    numbers = (r, fit.fvalue, fit.f_pvalue, *fit.params)
+    # Points that lie in a plane exactly leave no error to divide by: F is infinite.
+    with np.errstate(divide="ignore"):
+        numbers = (np.sqrt(max(0.0, fit.rsquared)), fit.fvalue, fit.f_pvalue, *fit.params)
     return {name: float(value) for name, value in zip(names, numbers, strict=True)} | {"n": n}
 
 

@@ -53,6 +53,13 @@ def test_a_stem_without_suffix_is_taken_as_it_is() -> None:
     assert "38_Tennis" in members
 
 
+def test_paths_that_windows_wrote_are_known(tmp_path: Path) -> None:
+    (tmp_path / "list.txt").write_text("C:\\photos\\a.png\nb.png\n")
+    members = read_members("orig", tmp_path / "list.txt")
+    assert "a" in members
+    assert "b" in members
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [

@@ -56,7 +56,7 @@ def test_a_row_of_the_wrong_suite_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         read_results(tmp_path)
     assert f"{path}: row 'e' is an image of suite 'dalle'" in str(caught.value)
-    assert "1 of 9 tables of suite 'orig' have it" in str(caught.value)
+    assert "1 of 3 mc_dropout tables of suite 'orig' have it" in str(caught.value)
 
 
 def test_suites_may_share_images(tmp_path: Path) -> None:
@@ -161,3 +161,32 @@ def test_the_identity_mutant_is_a_control_and_no_mutant(tmp_path: Path) -> None:
     assert suite.identity is not None
     assert np.isnan(suite.identity[0]).all()
     np.testing.assert_array_equal(suite.identity[1], rows[0])
+
+
+def test_an_operator_with_fewer_tables_has_no_strangers(tmp_path: Path) -> None:
+    """Image c is in all 3 dropout tables of 9, and in the other suite: it is shared."""
+    write_results(tmp_path, {"orig": ["a", "b", "c"]}, mutants=MUTANTS[:3])
+    write_results(tmp_path, {"orig": ["a", "b"]}, mutants=MUTANTS[3:])
+    write_results(tmp_path, {"sd": ["c"]})
+    (model,) = read_results(tmp_path)
+    assert model.suites[0].scores.n_crashed == 6
+
+
+def test_one_mutant_has_one_table_and_one_tag(tmp_path: Path) -> None:
+    write_results(tmp_path, {"orig": ["a"]}, mutants=[("mc_dropout", "0.10")])
+    assert read_results(tmp_path)[0].suites[0].scores.mutants == (("mc_dropout", "0.1"),)
+    write_results(tmp_path, {"orig": ["a"]}, mutants=[("mc_dropout", "0.1")])
+    with pytest.raises(DataError, match=r"mutant '0\.1' has another table beside this one"):
+        read_results(tmp_path)
+    write_results(tmp_path / "odd", {"orig": ["a"]}, mutants=[("other", "blur+0.1_x")])
+    (model,) = read_results(tmp_path / "odd")
+    assert model.suites[0].scores.mutants == (("other", "blur+0.1_x"),)
+
+
+def test_tables_of_two_rule_sets_are_not_mixed(tmp_path: Path) -> None:
+    write_results(tmp_path, SUITES)
+    for suite, rules in (("orig", "deepluq"), ("dalle", "strict")):
+        folder = table_path(tmp_path, "mc_dropout", "0", suite).parent
+        write_facts(folder / "facts.json", BranchFacts(rules, 10))
+    with pytest.raises(DataError, match=r"one rule set, found \['deepluq', 'strict'\]"):
+        read_results(tmp_path)

@@ -81,6 +81,13 @@ def test_what_has_no_plane_is_nan(case: str) -> None:
     assert fit["n"] == np.isfinite(values).sum()
 
 
+def test_points_in_a_plane_leave_no_error() -> None:
+    fit = plane_fit(RATES, BLOCKS, 2 * BLOCKS)
+    assert fit["R"] == pytest.approx(1)
+    assert fit["F"] > 1e20
+    assert fit["p_value"] == pytest.approx(0)
+
+
 def test_rows_with_a_gap_are_left_out() -> None:
     values = RATES**2 + 0.01 * BLOCKS
     gapped = np.where(np.arange(45) % 5 == 0, NAN, values)
