@@ -76,8 +76,7 @@ def check_output(output: ForeignOutput) -> Checked:
 
     Raises:
         DataError: A file is missing or broken, class vectors differ in length, or an image has no
-            name. The message
-            names file, entry and what was expected.
+            name. The message names file, entry and what was expected.
     """
     for stem, name in output.files.items():
         if not stem or set(stem) & _SEPARATORS:

@@ -116,9 +116,11 @@ def export_sweep(
         labels |= passes.labels
         folder = out / f"{sweep.branch.operator}_{tag}"
         width = len(str(len(passes.texts) - 1))
-        for t, texts in enumerate(passes.texts):
-            content = b"[" + b",\n".join(texts) + b"]\n"
-            write_atomic(folder / f"pass_{t:0{width}d}.json", content)
+        paths = [folder / f"pass_{t:0{width}d}.json" for t in range(len(passes.texts))]
+        for path, texts in zip(paths, passes.texts, strict=True):
+            write_atomic(path, b"[" + b",\n".join(texts) + b"]\n")
+        for stale in set(folder.glob("pass_*.json")) - set(paths):
+            stale.unlink()  # of an export of more passes
         n_files += len(passes.texts)
         folders.append(folder)
     return Exported(tuple(folders), n_files, frozenset(labels), sweep.crashed)

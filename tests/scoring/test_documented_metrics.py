@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,9 @@ from scoring.metrics_mut.ms import (
     yolo_to_absolute,
 )
 from scoring.metrics_mut.ms_calcu import (
+    calcu_mutation_score,
+    ms_calcu_exec,
+    ms_per_test_case_mutant,
     process_ghost_set_dbscan,
     process_match_metrics,
     process_missing_set,
@@ -316,3 +321,53 @@ def test_what_is_no_number_is_refused() -> None:
         metrics.calcu_prediction_surface([[0, 0, 1]] * 3)
     with pytest.raises(DataError, match="events: expected rows of numbers"):
         metrics.calcu_entropy(["a"])
+
+
+@pytest.mark.parametrize(
+    ("call", "arguments"),
+    [
+        (compute_iou, "boxA, boxB"),
+        (spatial_aware, "rate, metric, penalty"),
+        (identify_matches_misses_ghosts, "orig_objs, mut_objs, iou_threshold=0.5"),
+        (kill_count_img, "miss_s, ghost_s"),
+        (iskill_img, "miss_s, ghost_s"),
+        (check_kill_binomial_test, "success, n, p_null, alpha=0.05"),
+        (kill_rate_obj, "match_s, miss_s, ghost_s"),
+        (un_ms_calcu, "match_metrics, miss_metrics, ghost_metrics"),
+        (calcu_mean, "results, cols_to_mean"),
+        (convert_detection_output, "pred, default_score=1.0"),
+        (yolo_to_absolute, "yolo_labels, img_w=1280, img_h=736"),
+        (process_match_metrics, "repetitions"),
+        (process_missing_set, "repetitions"),
+        (process_ghost_set_dbscan, "repetitions, iou_threshold=0.5"),
+        (
+            ms_per_test_case_mutant,
+            "test_case, org_model, mutation_operator, mutation_rate, case_study, T=10",
+        ),
+        (
+            calcu_mutation_score,
+            "test_set, org_model, mutation_operator, case_study_p, case_study_n, save_folder, "
+            "mutation_rates=None",
+        ),
+        (ms_calcu_exec, "case_study_name, case_study, save_folder"),
+        (init_metrics, ""),
+        (print_metric, "match_metrics, miss_metrics, ghost_metrics"),
+        (DLMetrics.cal_vr, "self, events"),
+        (DLMetrics.calcu_entropy, "self, events, eps=1e-15, base=2"),
+        (DLMetrics.calcu_mi, "self, events, eps=1e-15, base=2"),
+        (DLMetrics.calcu_tv, "self, matrix, tag"),
+        (DLMetrics.calcu_mutual_information, "self, X, Y, Z"),
+        (DLMetrics.calcu_prediction_surface, "self, boxes"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_positional_arguments_are_the_documented_ones(
+    call: Callable[..., Any], arguments: str
+) -> None:
+    given = [
+        parameter.name if parameter.default is parameter.empty else f"{parameter.name}={default}"
+        for parameter in inspect.signature(call).parameters.values()
+        if parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+        for default in [parameter.default]
+    ]
+    assert ", ".join(given) == arguments

@@ -80,6 +80,18 @@ def test_an_experiment_of_ours_exports_with_its_names(
     assert not any(name.startswith("class ") for name in names.values())
 
 
+def test_fewer_passes_leave_none_of_an_earlier_export(
+    experiment: Path, tmp_path: Path, uamt: Command
+) -> None:
+    for passes in (3, 2):
+        code, _, _ = uamt("export", "coco", experiment, "--out", tmp_path, "--passes", passes)
+        assert code == 0
+        folders = [path.parent for path in tmp_path.rglob("pass_0.json")]
+        assert {len(list(folder.iterdir())) for folder in folders} == {passes}
+    code, _, stderr = uamt("export", "coco", experiment, "--out", tmp_path, "--passes", "0")
+    assert (code, "--passes: expected 1 or more" in stderr) == (2, True)
+
+
 def test_ids_of_a_dataset_are_kept(coco: Any, tmp_path: Path, uamt: Command) -> None:
     assert coco([[entry()]], tag="original")[0] == 0
     assert coco([[entry(), entry("b", 1)]])[0] == 0
