@@ -22,7 +22,7 @@ class BranchFacts:
 
     Args:
         rules: Name of the rule set behind the tables.
-        passes: T, the passes of every image.
+        passes: T, the most passes of any image.
         scores: What the class vectors are taken for; `deepluq` makes no difference.
         original_is_deterministic: Whether the original's passes are alike on every image.
         equivalent: Tags of the mutants that equal the original on every image of this suite; a
@@ -30,7 +30,8 @@ class BranchFacts:
             `deepluq`, to which no mutant is equivalent.
         degenerate_boxes: Boxes without area that were left out; 0 under `deepluq`, which keeps
             them.
-        skipped_passes: Tag -> stem -> passes left out because a number in them is not finite.
+        fewer_passes: Tag -> stem -> by how many passes an image under a mutant has fewer than T.
+        nonfinite_passes: How many of those were left out because a number in them is not finite.
     """
 
     rules: str
@@ -39,11 +40,12 @@ class BranchFacts:
     original_is_deterministic: bool = True
     equivalent: tuple[str, ...] = ()
     degenerate_boxes: int = 0
-    skipped_passes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    fewer_passes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    nonfinite_passes: int = 0
 
     def passes_of(self, tag: str, stem: str) -> int:
         """Return T of one image under one mutant."""
-        return self.passes - self.skipped_passes.get(tag, {}).get(stem, 0)
+        return self.passes - self.fewer_passes.get(tag, {}).get(stem, 0)
 
 
 def facts_path(results: Path, case_study: str, branch: Branch) -> Path:

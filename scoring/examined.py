@@ -88,7 +88,8 @@ def examine_branch(
         original_is_deterministic=alike and declared.is_deterministic is not False,
         equivalent=same if rules.equivalence == "compared" else (),
         degenerate_boxes=sum(image.n_degenerate for image in found),
-        skipped_passes=_skipped(sweep, found, most_passes),
+        fewer_passes=_fewer(sweep, found, most_passes),
+        nonfinite_passes=sum(int(image.n_skipped.sum()) for image in found),
     )
     scores = SuiteScores(
         branch.model,
@@ -101,17 +102,15 @@ def examine_branch(
     return ExaminedBranch(branch, scores, facts, levels, same)
 
 
-def _skipped(
-    sweep: Sweep, found: Sequence[Findings], most_passes: int
-) -> dict[str, dict[str, int]]:
+def _fewer(sweep: Sweep, found: Sequence[Findings], most_passes: int) -> dict[str, dict[str, int]]:
     """Return by how many passes an image under a mutant has fewer than most."""
-    skipped: dict[str, dict[str, int]] = defaultdict(dict)
+    fewer: dict[str, dict[str, int]] = defaultdict(dict)
     for stem, image in zip(sweep.stems, found, strict=True):
         for tag, number in zip(sweep.tags, image.n_skipped.tolist(), strict=True):
-            fewer = number + most_passes - image.n_passes
-            if fewer:
-                skipped[tag][stem] = fewer
-    return dict(skipped)
+            lacking = number + most_passes - image.n_passes
+            if lacking:
+                fewer[tag][stem] = lacking
+    return dict(fewer)
 
 
 def gather(case_study: str, model: str, examined: Sequence[ExaminedBranch]) -> ModelResults:

@@ -24,13 +24,13 @@ def judged(model: ModelResults, rules: Rules = DEEPLUQ) -> list[SuiteScores]:
 
     Source: scoring.md, section 3, rows 17 and 18.
     """
-    suites = []
+    suites, equivalent = [], model.equivalent
     for suite in model.suites:
         scores = suite.scores
         if rules.noise_floor == "measured":
             scores = suite_kills(suite, rules=rules).scores
         if rules.equivalence == "compared":
-            is_equivalent = [mutant in model.equivalent for mutant in scores.mutants]
+            is_equivalent = [mutant in equivalent for mutant in scores.mutants]
             scores = replace(scores, is_equivalent=np.array(is_equivalent, dtype=bool))
         suites.append(scores)
     return suites

@@ -43,7 +43,10 @@ def table_text(summary: pd.DataFrame) -> str:
     crashed = int(summary["crashed"].sum())
     text = shown.to_string(index=False)
     if crashed:
-        text += f"\n{crashed} image x mutant pairs have no scores: the mutant crashed there."
+        text += (
+            f"\n{crashed} image x mutant pairs have no scores: the mutant crashed there, or no pass "
+            f"is finite."
+        )
     return text
 
 

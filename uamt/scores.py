@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -56,8 +57,11 @@ def score(
     case_study: str | None = None,
     passes: int | None = None,
     rules: Rules = DEEPLUQ,
+    scores: Scores | None = None,
 ) -> pd.DataFrame:
     """Score every mutant of an experiment, write one CSV each, and return a row per suite.
+
+    Warns of what was guessed or left out.
 
     Args:
         root: The experiment's folder, as `uamt run` or another tool wrote it.
@@ -65,6 +69,8 @@ def score(
         case_study: Name of the folder below `out`; None means the experiment's name.
         passes: T, the first passes of every folder; None means all.
         rules: Which definition each number follows.
+        scores: What the class vectors of all models are, for rule set `strict`; None means what
+            the manifest declares, else what the original's vectors tell.
 
     Raises:
         DataError: There are no predictions, a pass is missing, or a file is broken.
@@ -72,8 +78,15 @@ def score(
     from scoring.summary import summarise
 
     scored = score_root(
-        Path(root), Path(out) if out else None, case_study=case_study, passes=passes, rules=rules
+        Path(root),
+        Path(out) if out else None,
+        case_study=case_study,
+        passes=passes,
+        rules=rules,
+        scores=scores,
     )
+    for note in score_notes(scored):
+        warnings.warn(note, stacklevel=2)
     return summarise(scored.suites, rules, scored.strict)
 
 
@@ -95,8 +108,7 @@ def score_root(
         case_study: As in `score`.
         passes: As in `score`.
         rules: Which definition each number follows.
-        scores: What the class vectors of all models are; None means what the manifest declares,
-            else what the original's vectors tell.
+        scores: As in `score`.
         on_image: Called with the sweep and the stem of each image that was scored.
 
     Raises:
@@ -200,12 +212,7 @@ def score_notes(scored: Scored) -> list[str]:
     degenerate = sum(facts.degenerate_boxes for facts in scored.facts.values())
     if degenerate:
         notes.append(f"{count_of(degenerate, 'box', 'boxes')} without area left out")
-    skipped = sum(
-        number
-        for facts in scored.facts.values()
-        for by_stem in facts.skipped_passes.values()
-        for number in by_stem.values()
-    )
+    skipped = sum(facts.nonfinite_passes for facts in scored.facts.values())
     if skipped:
         notes.append(
             f"{count_of(skipped, 'pass', 'passes')} of an image under a mutant left out: a number "

@@ -66,7 +66,7 @@ def test_where_nothing_tells_the_passes_the_share_is_empty() -> None:
 
 
 def test_the_passes_of_our_own_tables_stand_in_their_facts() -> None:
-    facts = BranchFacts("deepluq", 4, skipped_passes={"0.1": {"i1": 1}})
+    facts = BranchFacts("deepluq", 4, fewer_passes={"0.1": {"i1": 1}})
     kills = suite_kills(results([[4, 4], [3, 4]], 4, facts))
     assert kills.n_passes.tolist() == [[4, 4], [3, 4]]
     assert kill_table(kills)["share_at_T"][0] == 1

@@ -223,3 +223,32 @@ def test_every_summary_holds_what_strict_says(quiet: Path) -> None:
     clear = facade.score(write_tree(quiet, {"image_0": {"0.5": [GONE] * 10}})).iloc[0]
     assert (clear["img_ms_any"], clear["img_ms_strict"]) == (0.5, 1)
     assert clear["kill_share_strict"] == pytest.approx(0.1)
+
+
+def test_the_facade_warns_of_what_it_guessed(quiet: Path) -> None:
+    with pytest.warns(UserWarning, match="taken for softmax"):
+        facade.score(quiet, rules=facade.STRICT)
+    assert len(facade.score(quiet, rules=facade.STRICT, scores="sigmoid")) == 1
+    assert facts_of(quiet).scores == "sigmoid"
+
+
+def test_images_of_fewer_passes_are_no_broken_ones(uamt: Command, quiet: Path) -> None:
+    write_tree(quiet, {"short": {tag: [SEEN] * 4 for tag in ("0", "0.1", "0.5")}})
+    _, _, stderr = uamt("score", quiet)
+    assert stderr == ""
+    facts = facts_of(quiet)
+    assert (facts.passes_of("0.1", "short"), facts.passes_of("0.1", "image_0")) == (4, 10)
+    assert facts.nonfinite_passes == 0
+
+
+def test_an_image_without_a_finite_pass_has_no_row(uamt: Command, tmp_path: Path) -> None:
+    images = {name: {"0": [SEEN], "0.5": [GONE]} for name in ("a", "b")}
+    root = write_tree(tmp_path / "single", images)
+    victim = prediction_path(BRANCH.folder(root, "0.5", "a"), 0)
+    victim.write_text('{"a": {"box": [0, 0, NaN, 10], "label": 1, "score": 1, "logit": [0, 1, 0]}}')
+    code, stdout, stderr = uamt("score", root, "--skip-nonfinite")
+    assert code == 4
+    assert "1 image x mutant pairs have no scores" in stdout
+    assert "1 pass of an image under a mutant left out" in stderr
+    table = read_table(BRANCH.table(root / "scores", "single", "0.5"))
+    assert table["test_suite"].tolist() == ["b"]
