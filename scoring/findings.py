@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from scoring.equivalence import is_same, passes_are_alike
 from scoring.errors import DataError
+from scoring.fast import expect_pairs
 from scoring.finite import in_finite_passes
 from scoring.levels import image_levels, pass_counts
 from scoring.pairing import has_no_area
@@ -103,6 +104,7 @@ def examine_sweep(
     Raises:
         DataError: A pass is missing or a file broken; the message names the image.
     """
+    expect_pairs(len(sweep.stems) * len(sweep.tags))
     for stem in sweep.stems:
         try:
             original, mutants = read_image(sweep, stem, n_passes=n_passes, rules=rules)

@@ -9,9 +9,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from scoring.fast import kernel
+
 Floats = npt.NDArray[np.float64]
 Complexes = npt.NDArray[np.complex128]
 
+CORNERS = ((0, 1), (2, 1), (0, 3), (2, 3))
+"""The columns of a box that are its corners."""
 _LARGEST_WALK = 64
 """Sets with more points than this go to Qhull one by one."""
 _PLAIN_RATIO = 1e-10
@@ -84,6 +88,39 @@ def hull_perimeters(points: Floats, counts: npt.NDArray[np.int64]) -> Floats:
     for k in walked[has_twins]:
         result[k] = hull_perimeter(points[starts[k] : starts[k] + counts[k]])
     return result
+
+
+def corner_perimeters(boxes: Floats, counts: npt.NDArray[np.int64]) -> Floats:
+    """Return the hull perimeters of the positions of each object's four corners.
+
+    Args:
+        boxes: (N, 4) x1, y1, x2, y2 in pixels, object by object.
+        counts: (K,) boxes of each object, at least 1.
+
+    Returns:
+        (K, 4) of (x1, y1), (x2, y1), (x1, y2), (x2, y2), as `hull_perimeter`.
+    """
+    loops = kernel()
+    if loops is None:
+        return _corner_perimeters(boxes, counts)
+    perimeters, is_decided = loops.walk_corners(
+        np.ascontiguousarray(boxes),
+        counts,
+        _LARGEST_WALK,
+        _PLAIN_RATIO,
+        _PLAIN_WIDTH,
+        _TWIN_DISTANCE,
+    )
+    is_left = ~is_decided.all(axis=1)
+    if is_left.any():
+        left = boxes[np.repeat(is_left, counts)]
+        perimeters[is_left] = _corner_perimeters(left, counts[is_left])
+    return np.asarray(perimeters, dtype=np.float64)
+
+
+def _corner_perimeters(boxes: Floats, counts: npt.NDArray[np.int64]) -> Floats:
+    corners = np.concatenate([boxes[:, list(corner)] for corner in CORNERS])
+    return hull_perimeters(corners, np.tile(counts, 4)).reshape(4, -1).T
 
 
 def _is_still(points: Floats, starts: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
@@ -168,7 +205,9 @@ def convex_chains(ordered: Complexes) -> tuple[Complexes, npt.NDArray[np.int64]]
             turning = turning[size[turning] >= 2]
             top = stack[turning, size[turning] - 1]
             below = stack[turning, size[turning] - 2]
-            turn = (np.conj(top - below) * (point[turning] - below)).imag
+            edge, chord = top - below, point[turning] - below
+            # In parts: a product of complex numbers may be fused, or not, as the processor can.
+            turn = edge.real * chord.imag - edge.imag * chord.real
             turning = turning[turn <= 0]
             if not len(turning):
                 break
@@ -182,7 +221,8 @@ def _walk(ordered: Complexes) -> Floats:
     """Return the perimeters by the convex chains of all sets."""
     n_sets, most = ordered.shape
     stack, size = convex_chains(ordered)
-    edges = np.abs(np.diff(stack, axis=1))
+    steps = np.diff(stack, axis=1)
+    edges = np.sqrt(steps.real**2 + steps.imag**2)
     edges[np.arange(most - 1) >= size[:, None] - 1] = 0
     # Added one by one: the grouping of np.sum would let the width of the table, and so the other
     # sets, decide the last bit.

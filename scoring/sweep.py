@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scoring.errors import DataError
+from scoring.fast import expect_pairs
 from scoring.layout import Branch, original_tag, prediction_path
 from scoring.passes import Passes
 from scoring.predictions import read_passes
@@ -122,6 +123,7 @@ def score_sweep(
     Raises:
         DataError: A pass is missing or a file broken; the message names the image.
     """
+    expect_pairs(len(sweep.stems) * len(sweep.tags))
     for stem in sweep.stems:
         try:
             original, mutants = read_image(sweep, stem, n_passes=n_passes, rules=rules)

@@ -11,7 +11,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from scoring.hull import hull_perimeters
+from scoring.hull import CORNERS as CORNERS
+from scoring.hull import corner_perimeters
 
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
@@ -197,9 +198,6 @@ def total_variance(boxes: Floats, counts: Counts | None = None) -> Floats:
     return np.where(counts > 1, total.sum(axis=1), 0.0)
 
 
-CORNERS = ((0, 1), (2, 1), (0, 3), (2, 3))
-
-
 def prediction_surface(boxes: Floats, counts: Counts | None = None) -> Floats:
     """Return PS: the hull perimeters of the four corners' positions, added up, in pixels.
 
@@ -224,9 +222,10 @@ def prediction_surface(boxes: Floats, counts: Counts | None = None) -> Floats:
     surface = np.zeros(len(counts))
     many = counts > 2
     if many.any():
-        kept = boxes[np.repeat(many, counts)]
-        corners = np.concatenate([kept[:, list(corner)] for corner in CORNERS])
-        perimeters = hull_perimeters(corners, np.tile(counts[many], 4)).reshape(4, -1)
-        refused = np.isnan(perimeters).any(axis=0)
-        surface[many] = np.where(refused, 0.0, perimeters.sum(axis=0))
+        first, second, third, fourth = corner_perimeters(
+            boxes[np.repeat(many, counts)], counts[many]
+        ).T
+        # NaN where Qhull refuses any of them.
+        total = first + second + third + fourth
+        surface[many] = np.where(np.isnan(total), 0.0, total)
     return surface

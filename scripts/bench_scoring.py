@@ -13,7 +13,9 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib
+import importlib.util
 import io
+import os
 import platform
 import statistics
 import sys
@@ -27,6 +29,7 @@ import scipy
 from scoring_memory import print_memory
 from scoring_scenes import N_MUTANTS, PASSES, Scene, branches, make_scene, write_scene
 
+from scoring.fast import VARIABLE
 from scoring.passes import Passes
 from scoring.rows import score_image
 from scoring.sweep import Sweep, score_sweep
@@ -56,6 +59,16 @@ def medians(jobs: dict[str, tuple[Job, int]], repeats: int) -> dict[str, float]:
             if turn:
                 spent[name].append(taken)
     return {name: statistics.median(values) for name, values in spent.items()}
+
+
+def in_mode(mode: str, job: Job) -> Job:
+    """Return the job with the compiled kernel `on` or `off`."""
+
+    def run() -> None:
+        os.environ[VARIABLE] = mode
+        job()
+
+    return run
 
 
 def ours_from_files(root: Path, stems: list[str]) -> None:
@@ -111,26 +124,21 @@ def measure_scene(args: argparse.Namespace, n_objects: int, n_classes: int) -> l
         root = Path(folder)
         for stem, scene in zip(stems, scenes, strict=True):
             write_scene(root, MODEL, stem, scene)
-        jobs: dict[str, tuple[Job, int]] = {
-            "files": (lambda: ours_from_files(root, stems), pairs),
-            "memory": (lambda: ours_from_memory(scenes), pairs),
-        }
+        jobs: dict[str, tuple[Job, int]] = {}
+        for mode in args.modes:
+            jobs[f"files {mode}"] = in_mode(mode, lambda: ours_from_files(root, stems)), pairs
+            jobs[f"memory {mode}"] = in_mode(mode, lambda: ours_from_memory(scenes)), pairs
         if args.reference:
             jobs["other"] = reference_job(args.reference, root, stems[0], sample)
         else:
             some = list(scenes[0].mutants.values())[: 2 * sample]
             jobs["other"] = (lambda: plain_loop(scenes[0].original, some), len(some))
         spent = medians(jobs, args.repeats)
-    ours, memory, other = spent["files"], spent["memory"], spent["other"]
-    return [
-        f"{n_objects}",
-        f"{n_classes}",
-        f"{ours:.3f}",
-        f"{memory:.3f}",
-        f"{other:.2f}",
-        f"{other / ours:.0f}",
-        f"{other / memory:.0f}",
-    ]
+    other = spent.pop("other")
+    cells = [f"{n_objects}", f"{n_classes}", f"{other:.2f}"]
+    for ours in spent.values():
+        cells += [f"{ours:.3f}", f"{other / ours:.0f}"]
+    return cells
 
 
 def main() -> None:
@@ -150,17 +158,21 @@ def main() -> None:
     if args.memory:
         print_memory()
         return
+    args.modes = ["on", "off"] if importlib.util.find_spec("numba") else ["off"]
     other = "reference" if args.reference else "plain loop"
     print(
         f"CPU ms per image x mutant; {N_MUTANTS} mutants, T = {PASSES}; {platform.machine()}, "
         f"Python {platform.python_version()}, numpy {np.__version__}, scipy {scipy.__version__}"
     )
-    header = ["objects", "classes", "files", "memory", other, "files x", "memory x"]
-    print("".join(f"{name:>12}" for name in header))
+    header = ["objects", "classes", other]
+    for mode in args.modes:
+        name = {"on": "kernel", "off": "numpy"}[mode]
+        header += [f"{name} files", "times", f"{name} memory", "times"]
+    print("".join(f"{name:>15}" for name in header))
     for n_classes in args.classes:
         for n_objects in args.objects:
             print(
-                "".join(f"{cell:>12}" for cell in measure_scene(args, n_objects, n_classes)),
+                "".join(f"{cell:>15}" for cell in measure_scene(args, n_objects, n_classes)),
                 flush=True,
             )
 
