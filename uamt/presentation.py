@@ -44,8 +44,8 @@ def table_text(summary: pd.DataFrame) -> str:
     text = shown.to_string(index=False)
     if crashed:
         text += (
-            f"\n{crashed} image x mutant pairs have no scores: the mutant crashed there, or no pass "
-            f"is finite."
+            f"\n{crashed} image x mutant pairs have no scores: the mutant crashed there, or no "
+            f"pass is finite."
         )
     return text
 
