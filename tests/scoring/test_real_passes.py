@@ -9,12 +9,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from scoring.equivalence import passes_are_alike
+from scoring.identity import original_objects
 from scoring.layout import Branch, prediction_path
+from scoring.noise_floor import noise_floor, p_values_at
+from scoring.pairing import prepared
 from scoring.passes import Passes
 from scoring.predictions import read_passes, write_prediction
-from scoring.rows import COLUMNS
+from scoring.rows import COLUMNS, score_image
+from scoring.rules import STRICT
 from scoring.sweep import find_sweep, read_image, score_sweep
 from scoring.tracks import track
+from scoring.vectors import looks_sigmoid
 
 REAL = Path(os.environ.get("UAMT_REAL", Path(__file__).parents[3] / "shared" / "data" / "real"))
 COUNTS = [6, 6, 5, 5, 4, 4, 4, 4, 4, 4]
@@ -109,3 +115,25 @@ def test_moved_far_away_everything_is_missed_and_a_ghost(original: Passes, tmp_p
     assert row["[miss] miss_rate"] == pytest.approx(0.1)
     # the ghosts of ten passes gather into six objects: 46 detections
     assert row["[ghost] ghost_rate"] == pytest.approx(46 / 6 / 10)
+
+
+def test_strict_sees_six_objects_where_deepluq_sees_forty_six(original: Passes) -> None:
+    assert looks_sigmoid(original.detections.probs)
+    strict = STRICT.with_(scores="sigmoid")
+    objects = original_objects(prepared(original), strict)
+    assert sorted(objects.n_passes.tolist()) == [2, 4, 10, 10, 10, 10]
+    row = dict(zip(COLUMNS, score_image(original, [original], strict)[0].tolist(), strict=True))
+    assert (row["[match] match_rate"], row["[match] iou_mean"]) == (1, 0)
+    assert {row[f"[match] {name}_diff"] for name in ("vr", "ie", "mi", "var")} == {0.0}
+
+
+def test_strict_lets_a_flickering_original_kill_nothing(original: Passes) -> None:
+    """Against the next pass 3 of 10 change, p = 1.1e-4 at .01; as its own control it is none."""
+    shifted = Passes.from_list([original[(t + 1) % 10] for t in range(10)])
+    changed = int((track(original, shifted, STRICT).counts()[:, 1:] > 0).any(axis=1).sum())
+    assert changed == 3
+    assert not passes_are_alike(original)
+    counts = np.array([float(changed)])
+    assert p_values_at(counts, 10, 0.01)[0] == pytest.approx(1.1e-4, rel=0.05)
+    floor = noise_floor(1, counts, 10, is_deterministic=False)
+    assert p_values_at(counts, 10, floor.rates)[0] > 0.05
