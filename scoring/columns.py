@@ -5,17 +5,21 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from itertools import chain
-from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import orjson
 
 from scoring.detections import Detections
 from scoring.errors import DataError
 from scoring.faults import LABELS, NUMBERS, kinds
+from scoring.passes import Passes
 
-_FIELDS = itemgetter("box", "label", "score", "logit")
+Floats = npt.NDArray[np.float64]
+
+_OBJECTS_AT_ONCE = 200
+"""Parsed objects of so many detections stay in a core's cache until they are packed."""
 
 
 def may_hold_words(content: bytes) -> bool:
@@ -30,21 +34,16 @@ def may_hold_words(content: bytes) -> bool:
     return b"u" in content or b"f" in content
 
 
-def to_detections(values: Sequence[Any], *, has_words: bool = True) -> Detections:
+def to_detections(values: Sequence[Any]) -> Detections:
     """Return parsed objects as detections.
 
     Args:
         values: `{"box", "label", "logit"}` and optionally `"score"` of each detection.
-        has_words: Whether a true, false or null may be among them.
 
     Raises:
         KeyError, TypeError, AttributeError, ValueError, OverflowError, DataError: An object is not
             as it should be; `scoring.faults.first_fault` says which and how.
     """
-    if not has_words:
-        detections = _plain_detections(values)
-        if detections is not None:
-            return detections
     boxes = [value["box"] for value in values]
     labels = [value["label"] for value in values]
     probs = [value["logit"] for value in values]
@@ -62,14 +61,67 @@ def _label_column(labels: Sequence[Any]) -> npt.NDArray[Any]:
     return np.array(labels, dtype=np.int64 if found == {int} else object)
 
 
-def _plain_detections(values: Sequence[Any]) -> Detections | None:
-    """Return the detections of objects without true, false or null; None if one may be faulty.
+def plain_passes(contents: Sequence[bytes]) -> Passes | None:
+    """Return the passes whose files hold nothing but what they should; None if one may hold more.
+
+    Equal files in a row are parsed once.
+
+    Args:
+        contents: The T files of an image.
+
+    Returns:
+        What `to_detections` gives for the objects of all files, to the last bit, or None.
+    """
+    if any(map(may_hold_words, contents)):
+        return None
+    counts = np.zeros(len(contents), dtype=np.int64)
+    parts: list[_Part] = []
+    values: list[Any] = []
+    last: Any = {}
+    for t, content in enumerate(contents):
+        if not t or content != contents[t - 1]:
+            try:
+                last = orjson.loads(content)
+            except orjson.JSONDecodeError:
+                return None
+        if not isinstance(last, dict):
+            return None
+        counts[t] = len(last)
+        values += last.values()
+        if values and (len(values) >= _OBJECTS_AT_ONCE or t == len(contents) - 1):
+            part = _packed(values)
+            if part is None:
+                return None
+            parts.append(part)
+            values = []
+    if not parts:
+        return Passes(Detections.empty(), counts)
+    kinds_of_labels = {part.labels.dtype for part in parts}
+    if len({part.probs.shape[1] for part in parts}) > 1 or len(kinds_of_labels) > 1:
+        return None
+    if len(parts) == 1:
+        return Passes(Detections(*parts[0]), counts)
+    return Passes(Detections(*map(np.concatenate, zip(*parts, strict=True))), counts)
+
+
+class _Part(NamedTuple):
+    """The columns of some detections."""
+
+    boxes: Floats
+    labels: npt.NDArray[Any]
+    scores: Floats
+    probs: Floats
+
+
+def _packed(values: Sequence[Any]) -> _Part | None:
+    """Return the columns of objects without true, false or null; None if one may be faulty.
 
     Numbers are packed as they are: `struct` takes ints, floats and bools for a double, and no
     bool can be here.
     """
     try:
-        boxes, labels, scores, probs = zip(*map(_FIELDS, values), strict=True)
+        boxes = [value["box"] for value in values]
+        probs = [value["logit"] for value in values]
         lengths = set(map(len, probs))
         if set(map(len, boxes)) != {4} or len(lengths) != 1:
             return None
@@ -77,17 +129,16 @@ def _plain_detections(values: Sequence[Any]) -> Detections | None:
         flat = np.frombuffer(
             struct.pack(
                 f"={n * (5 + n_classes)}d",
-                *scores,
+                *[value["score"] for value in values],
                 *chain.from_iterable(boxes),
                 *chain.from_iterable(probs),
             ),
             dtype="=f8",
         )
-        label_column = _label_column(labels)
+        labels = _label_column([value["label"] for value in values])
     except (KeyError, TypeError, OverflowError, struct.error):
         return None
     if not n_classes:
         return None
-    return Detections(
-        flat[n : 5 * n].reshape(n, 4), label_column, flat[:n], flat[5 * n :].reshape(n, n_classes)
-    )
+    columns = flat[n : 5 * n].reshape(n, 4), labels, flat[:n], flat[5 * n :].reshape(n, n_classes)
+    return _Part(*columns)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
-from scoring.columns import may_hold_words, to_detections
+from scoring.columns import plain_passes, to_detections
 from scoring.detections import Detections, to_array
 from scoring.errors import ConfigError, DataError
 from scoring.faults import first_fault, where
@@ -133,7 +133,7 @@ def read_passes(
 ) -> Passes:
     """Return the passes of one image under one mutant.
 
-    Files of equal content are parsed once.
+    Equal files in a row are parsed once.
 
     Args:
         folder: Holds `prediction_0.json` to `prediction_{T-1}.json`.
@@ -151,32 +151,40 @@ def read_passes(
     if total < 1:
         raise DataError(f"{folder}: expected prediction_0.json, found no such file")
     contents = [_read(folder, t, total) for t in range(total)]
-    counts = np.zeros(total, dtype=np.int64)
-    keys: list[str] = []
-    values: list[Any] = []
-    last: dict[str, Any] = {}
-    for t, content in enumerate(contents):
-        if not t or content != contents[t - 1]:
-            last = _parse(content, folder, t)
-        counts[t] = len(last)
-        keys += last
-        values += last.values()
-    if not values:
-        return Passes(Detections.empty(), counts)
-    pass_of = np.repeat(np.arange(total), counts).tolist()
-    try:
-        detections = to_detections(values, has_words=any(map(may_hold_words, contents)))
-    except (KeyError, TypeError, AttributeError, ValueError, OverflowError, DataError):
-        raise first_fault(list(zip(pass_of, keys, values, strict=True)), folder) from None
+    passes = plain_passes(contents)
+    if passes is None:
+        passes = _any_passes(contents, folder)
     if nonfinite == "refuse":
-        finite = detections.is_finite()
+        finite = passes.detections.is_finite()
         if not finite.all():
             i = int(np.argmin(finite))
+            t, key, _ = _objects(contents, folder)[i]
             raise DataError(
-                f"{where(folder, pass_of[i], keys[i])}: expected finite numbers, got NaN or "
-                f"infinity in box, score or logit"
+                f"{where(folder, t, key)}: expected finite numbers, got NaN or infinity in box, "
+                f"score or logit"
             )
-    return Passes(detections, counts)
+    return passes
+
+
+def _objects(contents: Sequence[bytes], folder: Path) -> list[tuple[int, str, Any]]:
+    """Return pass, id and parsed value of every detection."""
+    return [
+        (t, key, value)
+        for t, content in enumerate(contents)
+        for key, value in _parse(content, folder, t).items()
+    ]
+
+
+def _any_passes(contents: Sequence[bytes], folder: Path) -> Passes:
+    """Return the passes of files of any writer, or say what is wrong with them."""
+    objects = _objects(contents, folder)
+    counts = np.bincount([t for t, _, _ in objects], minlength=len(contents))
+    if not objects:
+        return Passes(Detections.empty(), counts)
+    try:
+        return Passes(to_detections([value for _, _, value in objects]), counts)
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError, DataError):
+        raise first_fault(objects, folder) from None
 
 
 def _read(folder: Path, t: int, total: int) -> bytes:

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import orjson
 import pytest
 
-from scoring import predictions
+from scoring import columns
 from scoring.detections import Detections
 from scoring.errors import ConfigError, DataError
 from scoring.layout import prediction_path
@@ -152,15 +153,15 @@ def test_equal_files_in_a_row_are_parsed_once(
     other = json.dumps(to_objects(found([(1, 1, 2, 2)])))
     write_files(tmp_path, *[same] * 6, other, *[same] * 3)
     parsed = []
-    real = predictions._parse
+    real = orjson.loads
 
-    def counting(content: bytes, folder: Path, t: int) -> Any:
-        parsed.append(t)
-        return real(content, folder, t)
+    def counting(content: bytes) -> Any:
+        parsed.append(content)
+        return real(content)
 
-    monkeypatch.setattr(predictions, "_parse", counting)
+    monkeypatch.setattr(columns.orjson, "loads", counting)
     read = read_passes(tmp_path)
-    assert parsed == [0, 6, 7]
+    assert parsed == [one.encode() for one in (same, other, same)]
     assert read.detections.boxes[:, 0].tolist() == [0] * 6 + [1] + [0] * 3
 
 
