@@ -19,6 +19,7 @@ from scoring.rows import COLUMNS, IMAGE_COLUMNS
 from scoring.rules import STRICT, Rules
 from scoring.suites import SuiteScores, collect
 from scoring.sweep import Sweep
+from scoring.workers import Workers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,6 +58,8 @@ def examine_branch(
     rules: Rules,
     declared: Declared,
     on_image: Callable[[Sweep, str], None] | None = None,
+    *,
+    workers: Workers | None = None,
 ) -> ExaminedBranch:
     """Return the rows and facts of a branch.
 
@@ -66,12 +69,14 @@ def examine_branch(
         rules: Which definition each number follows.
         declared: What the manifest says about the model.
         on_image: Called with the sweep and the stem of each image that was scored.
+        workers: Processes that share the images; None means this one alone.
 
     Raises:
         DataError: A pass is missing or a file broken; the message names the image.
     """
     found: list[Findings] = []
-    for stem, findings in examine_sweep(sweep, n_passes=passes, rules=rules):
+    examine = workers.examine if workers else examine_sweep
+    for stem, findings in examine(sweep, n_passes=passes, rules=rules):
         found.append(findings)
         if on_image:
             on_image(sweep, stem)

@@ -95,6 +95,9 @@ def build_parser() -> argparse.ArgumentParser:
     score.add_argument("--case-study", help="folder below it; default: ROOT's name")
     score.add_argument("--passes", type=int, help="score the first N passes; default: all")
     score.add_argument(
+        "--workers", type=int, default=1, help="processes that share the images; default: 1"
+    )
+    score.add_argument(
         "--binomial-n", type=int, help="trials of the binomial test; default: the passes"
     )
     score.add_argument(

@@ -151,6 +151,7 @@ def score(arguments: argparse.Namespace) -> int:
             rules=rules,
             scores=arguments.scores,
             on_image=on_image,
+            workers=arguments.workers,
         )
     summary = summarise(scored.suites, rules, scored.strict)
     write_atomic(out / "summary.csv", summary.to_csv(index=False, lineterminator="\n").encode())

@@ -20,6 +20,7 @@ from scoring.layout import Branch, find_branches
 from scoring.rules import DEEPLUQ, STRICT, Rules
 from scoring.suites import SuiteScores
 from scoring.sweep import Sweep, find_sweep
+from scoring.workers import Workers
 from uamt.presentation import count_of
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ def score(
     passes: int | None = None,
     rules: Rules = DEEPLUQ,
     scores: Scores | None = None,
+    workers: int = 1,
 ) -> pd.DataFrame:
     """Score every mutant of an experiment, write one CSV each, and return a row per suite.
 
@@ -71,8 +73,11 @@ def score(
         rules: Which definition each number follows.
         scores: What the class vectors of all models are, for rule set `strict`; None means what
             the manifest declares, else what the original's vectors tell.
+        workers: Processes that share the images. They are spawned: with more than one, a script
+            keeps its work below `if __name__ == "__main__":`.
 
     Raises:
+        ConfigError: `workers` is below 1.
         DataError: There are no predictions, a pass is missing, or a file is broken.
     """
     from scoring.summary import summarise
@@ -84,6 +89,7 @@ def score(
         passes=passes,
         rules=rules,
         scores=scores,
+        workers=workers,
     )
     for note in score_notes(scored):
         warnings.warn(note, stacklevel=2)
@@ -99,6 +105,7 @@ def score_root(
     rules: Rules = DEEPLUQ,
     scores: Scores | None = None,
     on_image: OnImage | None = None,
+    workers: int = 1,
 ) -> Scored:
     """Score every operator, model and suite of an experiment.
 
@@ -110,8 +117,10 @@ def score_root(
         rules: Which definition each number follows.
         scores: As in `score`.
         on_image: Called with the sweep and the stem of each image that was scored.
+        workers: As in `score`.
 
     Raises:
+        ConfigError: As in `score`.
         DataError: As in `score`.
     """
     sweeps = find_sweeps(root)
@@ -123,27 +132,29 @@ def score_root(
     tables: list[Path] = []
     suites: list[SuiteScores] = []
     strict: list[SuiteScores] = []
-    for model in dict.fromkeys(sweep.branch.model for sweep in sweeps):
-        own = [sweep for sweep in sweeps if sweep.branch.model == model]
-        known = declared.get(model, Declared())
-        kind = scores or known.scores
-        if kind is None and rules.class_vectors == "declared":
-            kind = guessed[model] = guess_scores(own, passes)
-        own_rules = rules.with_(scores=kind or "softmax")
-        examined = []
-        for sweep in own:
-            branch = examine_branch(sweep, passes, own_rules, known, on_image)
-            examined.append(branch)
-            facts[sweep.branch] = branch.facts
-            write_facts(facts_path(results, study, sweep.branch), branch.facts)
-            tables += _write_tables(branch.scores, sweep.branch, results, study)
-        own_suites = judged(gather(study, model, examined), own_rules)
-        suites += own_suites
-        if own_rules.name == STRICT.name:
-            strict += own_suites
-        elif own_rules.nonfinite != "keep":
-            corrected = [branch.as_strict for branch in examined]
-            strict += judged(gather(study, model, corrected), STRICT)
+    pairs = sum(len(sweep.stems) * len(sweep.tags) for sweep in sweeps)
+    with Workers(workers, pairs) as pool:
+        for model in dict.fromkeys(sweep.branch.model for sweep in sweeps):
+            own = [sweep for sweep in sweeps if sweep.branch.model == model]
+            known = declared.get(model, Declared())
+            kind = scores or known.scores
+            if kind is None and rules.class_vectors == "declared":
+                kind = guessed[model] = guess_scores(own, passes)
+            own_rules = rules.with_(scores=kind or "softmax")
+            examined = []
+            for sweep in own:
+                branch = examine_branch(sweep, passes, own_rules, known, on_image, workers=pool)
+                examined.append(branch)
+                facts[sweep.branch] = branch.facts
+                write_facts(facts_path(results, study, sweep.branch), branch.facts)
+                tables += _write_tables(branch.scores, sweep.branch, results, study)
+            own_suites = judged(gather(study, model, examined), own_rules)
+            suites += own_suites
+            if own_rules.name == STRICT.name:
+                strict += own_suites
+            elif own_rules.nonfinite != "keep":
+                corrected = [branch.as_strict for branch in examined]
+                strict += judged(gather(study, model, corrected), STRICT)
     if not suites:
         raise DataError(
             f"{root}: expected the predictions of mutants, found only those of controls"

@@ -127,3 +127,37 @@ def test_scoring_loads_no_torch(experiment: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+def everything(results: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(results)): path.read_bytes()
+        for path in sorted(results.rglob("*"))
+        if path.is_file()
+    }
+
+
+def test_two_workers_write_the_same_bytes_as_one(
+    uamt: Command, experiment: Path, tmp_path: Path
+) -> None:
+    for number in (1, 2):
+        code, _, _ = uamt("score", experiment, "--workers", number, "--out", tmp_path / f"{number}")
+        assert code == 0
+    written = everything(tmp_path / "1")
+    assert "summary.csv" in written
+    assert len(written) > 3
+    assert everything(tmp_path / "2") == written
+
+
+def test_an_error_in_a_worker_reads_as_without_workers(uamt: Command, experiment: Path) -> None:
+    (folder(experiment, "0.3", 1) / "prediction_1.json").write_text("{")
+    messages = [uamt("score", experiment, "--workers", number) for number in (1, 2)]
+    assert [code for code, _, _ in messages] == [3, 3]
+    assert "broken JSON" in messages[0][2]
+    assert messages[0][2] == messages[1][2]
+
+
+def test_no_worker_is_no_configuration(uamt: Command, experiment: Path) -> None:
+    code, _, stderr = uamt("score", experiment, "--workers", 0)
+    assert code == 2
+    assert "workers: expected a whole number from 1 up, got 0" in stderr
