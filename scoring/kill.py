@@ -65,3 +65,28 @@ def binomial_test(count: int, n: int, null_rate: float = 0.01, alpha: float = 0.
     cohens_h = 2 * np.arcsin(np.sqrt(share)) - 2 * np.arcsin(np.sqrt(null_rate))
     power = _tail(critical, n, share)
     return BinomialTest(n, count, null_rate, p_value, float(cohens_h), critical, power)
+
+
+@lru_cache(maxsize=4096)
+def least_kill(n: int, null_rate: float = 0.01, alpha: float = 0.05) -> int:
+    """Return how many changed passes out of `n` make a significant kill, at the least.
+
+    Args:
+        n: Number of trials, at least 1.
+        null_rate: p0, the share of passes that noise alone may change.
+        alpha: A kill is significant below this level.
+
+    Returns:
+        The smallest count whose p value is below alpha; n + 1 if none is.
+
+    Raises:
+        ConfigError: n is below 1.
+
+    Source: scoring.md, section 4, point 1.
+
+    Example:
+        >>> [least_kill(n) for n in (1, 5, 6, 10, 30)]
+        [1, 1, 2, 2, 2]
+    """
+    counts = range(1, n + 1)
+    return next((k for k in counts if binomial_test(k, n, null_rate, alpha).p_value < alpha), n + 1)

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from scoring.curtailed_rows import CurtailedRows, beside
+from scoring.curtailment import KILLED, OPEN, SURVIVED
 from scoring.errors import DataError
+from scoring.intervals import Interval, interval_over_images, resampled_means
 from scoring.kill_rules import KILL_RULES, KillRule, killing_images
 from scoring.rows import COLUMNS, GHOST_COLUMNS, MATCH_COLUMNS, MISS_COLUMNS
 from scoring.rules import DEEPLUQ, Rules
@@ -33,16 +36,7 @@ UA_MS_COLUMNS = tuple(
 )
 """The 15 uncertainty-aware scores."""
 
-_RESAMPLES = 2000
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """A share with its 95 % bootstrap interval over images."""
-
-    value: float
-    low: float
-    high: float
+_COUNTS = [COLUMNS.index(column) for column in COLUMNS if column.endswith("_count")]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,6 +52,8 @@ class SuiteScores:
             image, which is no kill and is counted.
         is_equivalent: (M,) True where a mutant does what the original does, which counts for no
             score; None means that none is.
+        curtailed: What stands behind the rows if passes were curtailed: these hold the counts of
+            settled kinds and nothing else. None means that all T passes were run.
 
     Raises:
         DataError: The shape does not fit, or a side is empty.
@@ -69,6 +65,7 @@ class SuiteScores:
     mutants: tuple[tuple[str, str], ...]
     values: npt.NDArray[np.float64]
     is_equivalent: npt.NDArray[np.bool_] | None = None
+    curtailed: CurtailedRows | None = None
 
     def __post_init__(self) -> None:
         expected = (len(self.stems), len(self.mutants), len(COLUMNS))
@@ -80,15 +77,20 @@ class SuiteScores:
 
     @property
     def n_crashed(self) -> int:
-        """Pairs of image and mutant that have no scores."""
-        return int(np.isnan(self.values[:, :, 0]).sum())
+        """Pairs of image and mutant that have no scores because the mutant crashed."""
+        without = np.isnan(self.values[:, :, _COUNTS]).all(axis=2)
+        if self.curtailed is not None:
+            without &= self.curtailed.n_run == self.curtailed.passes
+        return int(without.sum())
 
     def column(self, name: str) -> npt.NDArray[np.float64]:
         """Return (I, M) one column of all rows."""
         return np.asarray(self.values[:, :, COLUMNS.index(name)], dtype=np.float64)
 
-    def killed(self, kind: str, rule: KillRule, rules: Rules = DEEPLUQ) -> npt.NDArray[np.bool_]:
-        """Return (I, M) True where an image kills a mutant.
+    def verdicts(self, kind: str, rule: KillRule, rules: Rules = DEEPLUQ) -> npt.NDArray[np.int8]:
+        """Return (I, M) what each row says of a kind: KILLED, SURVIVED, or OPEN.
+
+        A verdict is open only where passes were curtailed before it was settled.
 
         Args:
             kind: miss, ghost or miss_ghost.
@@ -99,7 +101,22 @@ class SuiteScores:
         counts, p_values = (
             self.column(f"[img_level] iskill_{kind}_{number}") for number in ("count", "p_value")
         )
-        return np.asarray(killing_images(counts, p_values, rule, rules.alpha))
+        if self.curtailed is not None:
+            return self.curtailed.verdicts(counts, rule)
+        killed = killing_images(counts, p_values, rule, rules.alpha)
+        return np.where(killed, KILLED, SURVIVED).astype(np.int8)
+
+    def killed(self, kind: str, rule: KillRule, rules: Rules = DEEPLUQ) -> npt.NDArray[np.bool_]:
+        """Return (I, M) True where an image is known to kill a mutant; arguments of `verdicts`."""
+        return np.asarray(self.verdicts(kind, rule, rules) == KILLED)
+
+    def is_open(self, kind: str, rule: KillRule, rules: Rules = DEEPLUQ) -> npt.NDArray[np.bool_]:
+        """Return (M,) True where a mutant may be killed or not; arguments of `verdicts`.
+
+        No image is known to kill it, and some image was left before it had settled.
+        """
+        found = self.verdicts(kind, rule, rules)
+        return np.asarray((found == OPEN).any(axis=0) & ~(found == KILLED).any(axis=0))
 
     @property
     def is_counted(self) -> npt.NDArray[np.bool_]:
@@ -111,19 +128,25 @@ class SuiteScores:
     def image_score(self, kind: str, rule: KillRule, rules: Rules = DEEPLUQ) -> float:
         """Return Img-MS: the share of mutants that at least one image kills.
 
-        Equivalent mutants are left out; NaN if all are.
+        Equivalent mutants are left out; NaN if all are, or if one is not settled.
         """
+        if self.is_open(kind, rule, rules)[self.is_counted].any():
+            return float("nan")
         killed = self.killed(kind, rule, rules)[:, self.is_counted]
         return float(killed.any(axis=0).mean()) if killed.shape[1] else float("nan")
 
     def kill_share_per_image(
         self, kind: str, rule: KillRule, rules: Rules = DEEPLUQ
     ) -> npt.NDArray[np.float64]:
-        """Return (I,) the share of mutants that each image kills, NaN if all are equivalent."""
-        killed = self.killed(kind, rule, rules)[:, self.is_counted]
-        if not killed.shape[1]:
-            return np.full(len(killed), np.nan)
-        return np.asarray(killed.mean(axis=1), dtype=np.float64)
+        """Return (I,) the share of mutants that each image kills.
+
+        NaN if all are equivalent, or where one is not settled on the image.
+        """
+        found = self.verdicts(kind, rule, rules)[:, self.is_counted]
+        if not found.shape[1]:
+            return np.full(len(found), np.nan)
+        shares = (found == KILLED).mean(axis=1)
+        return np.where((found == OPEN).any(axis=1), np.nan, shares)
 
     def kill_share(self, kind: str, rule: KillRule, rules: Rules = DEEPLUQ) -> Interval:
         """Return the share of image x mutant pairs that are kills, with its interval.
@@ -133,7 +156,12 @@ class SuiteScores:
         return interval_over_images(self.kill_share_per_image(kind, rule, rules))
 
     def mildest_kill(self, kind: str, rule: KillRule, rules: Rules = DEEPLUQ) -> str | None:
-        """Return the smallest rate at which a mutant is killed, as its tag writes it."""
+        """Return the smallest rate at which a mutant is killed, as its tag writes it.
+
+        None if no mutant is, or if one is not settled.
+        """
+        if self.is_open(kind, rule, rules).any():
+            return None
         killed = np.flatnonzero(self.killed(kind, rule, rules).any(axis=0))
         rates = [self.mutants[k][1].split("_")[0] for k in killed]
         return min(rates, key=tag_order, default=None)
@@ -161,23 +189,6 @@ class SuiteScores:
         return best, known[best]
 
 
-def interval_over_images(per_image: npt.NDArray[np.float64]) -> Interval:
-    """Return the mean of a share per image, with its 95 % bootstrap interval over images.
-
-    Args:
-        per_image: (I,) one share per image.
-    """
-    low, high = np.percentile(_resampled_means(per_image, seed=0), [2.5, 97.5])
-    return Interval(float(per_image.mean()), float(low), float(high))
-
-
-def _resampled_means(per_image: npt.NDArray[np.float64], seed: int) -> npt.NDArray[np.float64]:
-    """Return the means of 2,000 resamples of the images, the same for the same seed."""
-    random = np.random.default_rng(seed)
-    chosen = random.integers(len(per_image), size=(_RESAMPLES, len(per_image)))
-    return np.asarray(per_image[chosen].mean(axis=1), dtype=np.float64)
-
-
 def kill_share_difference(
     stronger: SuiteScores,
     weaker: SuiteScores,
@@ -190,16 +201,16 @@ def kill_share_difference(
     The images of the two suites are resampled independently.
     """
     shares = [s.kill_share_per_image(kind, rule, rules) for s in (stronger, weaker)]
-    resampled = [_resampled_means(share, seed) for seed, share in enumerate(shares)]
+    resampled = [resampled_means(share, seed) for seed, share in enumerate(shares)]
     low, high = np.percentile(resampled[0] - resampled[1], [2.5, 97.5])
     return Interval(float(shares[0].mean() - shares[1].mean()), float(low), float(high))
 
 
 def collect(model: str, suite: str, sweeps: Sequence[SuiteScores]) -> SuiteScores:
-    """Return the rows of several operators on one suite, side by side.
+    """Return the rows of several operators or models on one suite, side by side.
 
     Raises:
-        DataError: The operators were run on different images.
+        DataError: They were run on different images, or to different rules of curtailed passes.
     """
     stems = sweeps[0].stems
     for sweep in sweeps[1:]:
@@ -217,4 +228,5 @@ def collect(model: str, suite: str, sweeps: Sequence[SuiteScores]) -> SuiteScore
         tuple(mutant for sweep in sweeps for mutant in sweep.mutants),
         np.concatenate([sweep.values for sweep in sweeps], axis=1),
         ~np.concatenate([sweep.is_counted for sweep in sweeps]),
+        beside([sweep.curtailed for sweep in sweeps], f"suite '{suite}' of '{model}'"),
     )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isnan
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from scoring.errors import DataError
 from scoring.rules import DEEPLUQ, Rules
-from scoring.suites import KILL_RULES, KillRule, SuiteScores, kill_share_difference
+from scoring.suites import KILL_RULES, KillRule, SuiteScores, collect, kill_share_difference
 
 VERDICT_KIND = "miss_ghost"
 """A kill counts here whether it shows as a miss or as a ghost."""
@@ -69,49 +69,47 @@ def _summary_row(suite: SuiteScores, rules: Rules) -> dict[str, Any]:
 def join_models(suites: Sequence[SuiteScores]) -> list[SuiteScores]:
     """Return one `SuiteScores` per suite with the mutants of all models side by side.
 
-    A suite that the models ran on different images is left out.
+    A suite is left out that the models ran on different images, or that only some ran with
+    curtailed passes or by other rules of it.
     """
     joined = []
     for name in dict.fromkeys(suite.suite for suite in suites):
         parts = [suite for suite in suites if suite.suite == name]
-        if all(part.stems == parts[0].stems for part in parts):
-            joined.append(
-                SuiteScores(
-                    " and ".join(part.model for part in parts),
-                    name,
-                    parts[0].stems,
-                    tuple(mutant for part in parts for mutant in part.mutants),
-                    np.concatenate([part.values for part in parts], axis=1),
-                    ~np.concatenate([part.is_counted for part in parts]),
-                )
-            )
+        curtailments = {part.curtailed and part.curtailed.how for part in parts}
+        if all(part.stems == parts[0].stems for part in parts) and len(curtailments) == 1:
+            joined.append(collect(" and ".join(part.model for part in parts), name, parts))
     return joined
 
 
-def verdict_rule(rules: Rules) -> KillRule:
-    """Return the kill rule by which suites are ranked."""
+def verdict_rule(rules: Rules, suites: Sequence[SuiteScores] = ()) -> KillRule:
+    """Return the kill rule by which suites are ranked: that of curtailed passes, if any were."""
+    curtailed = next((suite.curtailed for suite in suites if suite.curtailed is not None), None)
+    if curtailed is not None:
+        return curtailed.rule
     return "holm" if rules.kill == "holm" else "significant"
 
 
 def rank(suites: Sequence[SuiteScores], rules: Rules = DEEPLUQ) -> list[SuiteScores]:
     """Return the suites over all models, that with the largest kill share first.
 
-    Suites that kill alike keep their order. Where the models ran on different images, each model's
-    suites stand for themselves.
+    Suites that kill alike keep their order, and one whose share is not settled comes last. Where
+    the models ran on different images, each model's suites stand for themselves.
     """
-    rule = verdict_rule(rules)
-    return sorted(
-        join_models(suites) or list(suites),
-        key=lambda suite: suite.kill_share(VERDICT_KIND, rule, rules).value,
-        reverse=True,
-    )
+    rule = verdict_rule(rules, suites)
+
+    def order(suite: SuiteScores) -> float:
+        share = suite.kill_share(VERDICT_KIND, rule, rules).value
+        return -1.0 if isnan(share) else share
+
+    return sorted(join_models(suites) or list(suites), key=order, reverse=True)
 
 
 def verdict(suites: Sequence[SuiteScores], rules: Rules = DEEPLUQ) -> str:
     """Return one sentence that says which suite is stronger, by how much, and how sure that is.
 
     The strongest suite is compared with the next one by the share of image x mutant pairs that
-    are significant kills, over all models; under `strict` those that Holm's correction leaves.
+    are significant kills, over all models; under `strict` those that Holm's correction leaves;
+    with curtailed passes, by the rule by which they stopped.
 
     Args:
         suites: Rows of each model and suite.
@@ -122,19 +120,25 @@ def verdict(suites: Sequence[SuiteScores], rules: Rules = DEEPLUQ) -> str:
     """
     if not suites:
         raise DataError("expected the scores of at least one suite, got none")
-    rule = verdict_rule(rules)
+    rule = verdict_rule(rules, suites)
     ranked = rank(suites, rules)
     best = ranked[0]
     share = best.kill_share(VERDICT_KIND, rule, rules)
-    how = "significantly" if rule == "significant" else "significantly after Holm's correction"
+    if isnan(share.value):
+        return (
+            f"On {best.model}, no suite can be called the strongest: kills by miss or ghost are "
+            f"not settled on every image, for passes were curtailed; 'uamt suites' shows what is."
+        )
     found = (
-        f"suite '{best.suite}' kills {share.value:.0%} of its image x mutant pairs {how} "
+        f"suite '{best.suite}' kills {share.value:.0%} of its image x mutant pairs {_HOW[rule]} "
         f"(95% interval {share.low:.0%} to {share.high:.0%})"
     )
     if len(ranked) == 1:
         return f"On {best.model}, {found}."
     second = ranked[1]
     gap = kill_share_difference(best, second, rule=rule, rules=rules)
+    if isnan(gap.value):
+        return f"On {best.model}, {found}; the kills of '{second.suite}' are not settled."
     points = f"{100 * gap.value:.0f} points more than '{second.suite}'"
     interval = f"(95% interval {100 * gap.low:.0f} to {100 * gap.high:.0f})"
     if gap.low > 0:
@@ -143,3 +147,10 @@ def verdict(suites: Sequence[SuiteScores], rules: Rules = DEEPLUQ) -> str:
         f"On {best.model}, no suite is clearly the strongest: {found}, {points} {interval}, "
         f"which includes no difference."
     )
+
+
+_HOW: dict[KillRule, str] = {
+    "any": "in at least one pass",
+    "significant": "significantly",
+    "holm": "significantly after Holm's correction",
+}
