@@ -18,6 +18,8 @@ from scoring.passes import Passes
 
 Floats = npt.NDArray[np.float64]
 
+_LONG_VECTOR = 16
+"""Entries from which a vector is packed alone, which costs less than stringing all together."""
 _OBJECTS_AT_ONCE = 200
 """Parsed objects of so many detections stay in a core's cache until they are packed."""
 
@@ -126,19 +128,18 @@ def _packed(values: Sequence[Any]) -> _Part | None:
         if set(map(len, boxes)) != {4} or len(lengths) != 1:
             return None
         n, n_classes = len(values), lengths.pop()
-        flat = np.frombuffer(
-            struct.pack(
-                f"={n * (5 + n_classes)}d",
-                *[value["score"] for value in values],
-                *chain.from_iterable(boxes),
-                *chain.from_iterable(probs),
-            ),
-            dtype="=f8",
-        )
+        scores = [value["score"] for value in values]
+        if n_classes < _LONG_VECTOR:
+            vectors = struct.pack(f"={n * n_classes}d", *chain.from_iterable(probs))
+        else:
+            pack = struct.Struct(f"={n_classes}d").pack
+            vectors = b"".join([pack(*vector) for vector in probs])
+        flat = np.frombuffer(struct.pack(f"={5 * n}d", *scores, *chain.from_iterable(boxes)))
         labels = _label_column([value["label"] for value in values])
     except (KeyError, TypeError, OverflowError, struct.error):
         return None
     if not n_classes:
         return None
-    columns = flat[n : 5 * n].reshape(n, 4), labels, flat[:n], flat[5 * n :].reshape(n, n_classes)
-    return _Part(*columns)
+    return _Part(
+        flat[n:].reshape(n, 4), labels, flat[:n], np.frombuffer(vectors).reshape(n, n_classes)
+    )

@@ -45,7 +45,7 @@ def measure(
     if rules.entropy == "exact":
         information = np.maximum(of_mean - _means(entropies(vectors.rows, rules), counts), 0.0)
     else:
-        information = uncertainty.mutual_information(vectors.rows, counts)
+        information = uncertainty.mutual_information(vectors.rows, counts, of_mean=of_mean)
     if vectors.is_broken.any():
         # Entropy and information are NaN by the vector itself; a vote always is a number.
         variation[_sums(vectors.is_broken, counts) > 0] = np.nan

@@ -19,6 +19,7 @@ Counts = npt.NDArray[np.int64]
 
 EPSILON = 1e-15
 """Added to a probability before its logarithm."""
+_FEW_ROWS = 64
 
 
 def normalise(probs: Floats) -> Floats:
@@ -97,7 +98,19 @@ def mean_rows(rows: Floats, counts: Counts | None = None) -> Floats:
     if not len(counts):
         return np.empty((0, rows.shape[1]))
     with np.errstate(invalid="ignore"):
-        return np.add.reduceat(rows, _starts(counts), axis=0) / counts[:, None]
+        return np.asarray(_sums_of_rows(rows, counts) / counts[:, None], dtype=np.float64)
+
+
+def _sums_of_rows(rows: Floats, counts: Counts) -> Floats:
+    """Return what `np.add.reduceat` gives, which is slow where objects have few rows each."""
+    starts, most = _starts(counts), int(counts.max())
+    if most > _FEW_ROWS:
+        return np.asarray(np.add.reduceat(rows, starts, axis=0), dtype=np.float64)
+    total = rows[starts]
+    for place in range(1, most):
+        longer = np.flatnonzero(counts > place)
+        total[longer] += rows[starts[longer] + place]
+    return total
 
 
 def variation_ratio(rows: Floats, counts: Counts | None = None) -> Floats:
@@ -143,7 +156,12 @@ def vote_dispersion(votes: npt.NDArray[np.int64], counts: Counts, n_classes: int
 
 
 def mutual_information(
-    rows: Floats, counts: Counts | None = None, *, epsilon: float = EPSILON, base: float = 2
+    rows: Floats,
+    counts: Counts | None = None,
+    *,
+    epsilon: float = EPSILON,
+    base: float = 2,
+    of_mean: Floats | None = None,
 ) -> Floats:
     """Return MI = H(mean row) - mean entropy of the rows, in bits; a negative value becomes 0.
 
@@ -152,6 +170,7 @@ def mutual_information(
         counts: (K,) rows of each object, at least 1.
         epsilon: Added to a probability before its logarithm.
         base: Base of the logarithm.
+        of_mean: (K,) `entropy` of `mean_rows`, where the caller has it already.
 
     Returns:
         (K,) NaN where a vector is NaN.
@@ -167,7 +186,9 @@ def mutual_information(
         return np.empty(0)
     negative = negative_entropy(rows, epsilon, base)
     mean_negative = np.add.reduceat(negative, _starts(counts)) / counts
-    information = entropy(mean_rows(rows, counts), epsilon, base) + mean_negative
+    if of_mean is None:
+        of_mean = entropy(mean_rows(rows, counts), epsilon, base)
+    information = of_mean + mean_negative
     return np.where(information < 0, 0.0, information)
 
 

@@ -1,8 +1,9 @@
 """Print the CPU time of scoring per image and mutant, from files and from memory.
 
-Ours is compared with the reference implementation in the same run, where a checkout of it is
-given, else with the plain loop that the tests hold to be equal. One process, one thread; the sides
-take turns and the table holds medians.
+`files` scores prediction files, `facts` adds what `uamt score` says beside the rows (what rule set
+`strict` would decide), `memory` begins with what was read. Ours is compared with the reference
+implementation in the same run, where a checkout of it is given, else with the plain loop that the
+tests hold to be equal. One process, one thread; the sides take turns, the table holds medians.
 
 Usage: OMP_NUM_THREADS=1 python scripts/bench_scoring.py [--objects 5 20 50 100] [--classes 3]
            [--reference PATH] [--memory]
@@ -30,6 +31,7 @@ from scoring_memory import print_memory
 from scoring_scenes import N_MUTANTS, PASSES, Scene, branches, make_scene, write_scene
 
 from scoring.fast import VARIABLE
+from scoring.findings import examine_sweep
 from scoring.passes import Passes
 from scoring.rows import score_image
 from scoring.sweep import Sweep, score_sweep
@@ -74,6 +76,12 @@ def in_mode(mode: str, job: Job) -> Job:
 def ours_from_files(root: Path, stems: list[str]) -> None:
     for branch, tags in branches(MODEL).items():
         for _ in score_sweep(Sweep(root, branch, tuple(stems), tags)):
+            pass
+
+
+def ours_with_facts(root: Path, stems: list[str]) -> None:
+    for branch, tags in branches(MODEL).items():
+        for _ in examine_sweep(Sweep(root, branch, tuple(stems), tags)):
             pass
 
 
@@ -127,6 +135,7 @@ def measure_scene(args: argparse.Namespace, n_objects: int, n_classes: int) -> l
         jobs: dict[str, tuple[Job, int]] = {}
         for mode in args.modes:
             jobs[f"files {mode}"] = in_mode(mode, lambda: ours_from_files(root, stems)), pairs
+            jobs[f"facts {mode}"] = in_mode(mode, lambda: ours_with_facts(root, stems)), pairs
             jobs[f"memory {mode}"] = in_mode(mode, lambda: ours_from_memory(scenes)), pairs
         if args.reference:
             jobs["other"] = reference_job(args.reference, root, stems[0], sample)
@@ -155,10 +164,10 @@ def main() -> None:
         "--memory", action="store_true", help="measure the peak memory at 100 and 2,000 images"
     )
     args = parser.parse_args()
-    if args.memory:
-        print_memory()
-        return
     args.modes = ["on", "off"] if importlib.util.find_spec("numba") else ["off"]
+    if args.memory:
+        print_memory(args.modes)
+        return
     other = "reference" if args.reference else "plain loop"
     print(
         f"CPU ms per image x mutant; {N_MUTANTS} mutants, T = {PASSES}; {platform.machine()}, "
@@ -167,12 +176,13 @@ def main() -> None:
     header = ["objects", "classes", other]
     for mode in args.modes:
         name = {"on": "kernel", "off": "numpy"}[mode]
-        header += [f"{name} files", "times", f"{name} memory", "times"]
-    print("".join(f"{name:>15}" for name in header))
+        for job in ("files", "facts", "memory"):
+            header += [f"{name} {job}", "times"]
+    print("".join(f"{name:>14}" for name in header))
     for n_classes in args.classes:
         for n_objects in args.objects:
             print(
-                "".join(f"{cell:>15}" for cell in measure_scene(args, n_objects, n_classes)),
+                "".join(f"{cell:>14}" for cell in measure_scene(args, n_objects, n_classes)),
                 flush=True,
             )
 

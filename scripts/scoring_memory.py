@@ -6,10 +6,12 @@ import multiprocessing
 import os
 import resource
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from scoring_scenes import DROPOUT_TAGS, PASSES, branches, make_scene
 
+from scoring.fast import VARIABLE
 from scoring.layout import Branch, original_tag, prediction_path
 from scoring.predictions import encode_prediction
 from scoring.sweep import find_sweep, score_sweep
@@ -36,20 +38,24 @@ def write_images(root: Path, branch: Branch, n_images: int) -> None:
                     prediction_path(folder, t).write_bytes(encode_prediction(passes[t]))
 
 
-def peak_mib(root: str, branch: Branch) -> float:
+def peak_mib(root: str, branch: Branch, mode: str) -> float:
     """Score a sweep and return the largest resident memory of this process so far."""
+    os.environ[VARIABLE] = mode
     for _ in score_sweep(find_sweep(Path(root), branch)):
         pass
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def print_memory() -> None:
-    """Print the peak of a fresh process for each number of images."""
+def print_memory(modes: Sequence[str]) -> None:
+    """Print the peak of a fresh process for each number of images, with the kernel on and off."""
     branch = next(iter(branches("model")))
-    print(f"{'images':>8}{'mutants':>9}{'peak MiB':>10}")
+    print(f"{'images':>8}{'mutants':>9}" + "".join(f"{f'kernel {m}, MiB':>18}" for m in modes))
     for n_images in IMAGES:
         with tempfile.TemporaryDirectory() as folder:
             write_images(Path(folder), branch, n_images)
-            with multiprocessing.get_context("spawn").Pool(1) as pool:
-                peak = pool.apply(peak_mib, (folder, branch))
-        print(f"{n_images:>8}{len(_MUTANTS):>9}{peak:>10.1f}", flush=True)
+            peaks = []
+            for mode in modes:
+                with multiprocessing.get_context("spawn").Pool(1) as pool:
+                    peaks.append(pool.apply(peak_mib, (folder, branch, mode)))
+        cells = "".join(f"{peak:>18.1f}" for peak in peaks)
+        print(f"{n_images:>8}{len(_MUTANTS):>9}{cells}", flush=True)

@@ -120,5 +120,17 @@ def test_true_false_and_null_are_no_numbers(tmp_path: Path, field: str, word: ob
         read_passes(tmp_path)
 
 
+@pytest.mark.parametrize("n_classes", [1, 15, 16, 91])
+def test_vectors_of_any_length_come_as_they_are(n_classes: int) -> None:
+    vectors = np.random.default_rng(0).random((5, n_classes)).tolist()
+    read = quickly([{**GOOD, "logit": vector} for vector in vectors])
+    assert read.probs.tolist() == vectors
+    with_text = [{**GOOD, "logit": [*vectors[0][1:], "0.5"]}]
+    assert (
+        plain_passes([orjson.dumps(dict(enumerate(with_text)), option=orjson.OPT_NON_STR_KEYS)])
+        is None
+    )
+
+
 def test_files_as_written_hold_no_words() -> None:
     assert not may_hold_words(orjson.dumps({"label_0": GOOD}))

@@ -266,3 +266,13 @@ def test_variance_and_surface_follow_translation_and_scale(
     assert u.prediction_surface(boxes + shift) == pytest.approx(surface, rel=1e-9, abs=1e-9)
     assert u.total_variance(boxes * scale) == variance * scale**2
     assert u.prediction_surface(boxes * scale) == pytest.approx(surface * scale, rel=1e-12)
+
+
+@pytest.mark.parametrize("most", [1, 2, 25, 200])
+def test_means_are_those_of_a_plain_sum_to_the_last_bit(most: int) -> None:
+    random = np.random.default_rng(8)
+    counts = random.integers(1, most + 1, 60)
+    rows = random.dirichlet(np.ones(91), counts.sum())
+    starts = np.cumsum(counts) - counts
+    expected = np.add.reduceat(rows, starts, axis=0) / counts[:, None]
+    np.testing.assert_array_equal(u.mean_rows(rows, counts), expected)
