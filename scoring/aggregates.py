@@ -36,6 +36,8 @@ class MutantMeans:
         killed: (M, 3) True where some image kills, per kind.
         means: (M, 25) means over images, NaN where no image has a value.
         n_used: (M, 25) images with a value.
+        is_open: (M, 3) True where curtailed passes do not tell whether some image kills; None for
+            a full campaign.
     """
 
     mutants: tuple[Mutant, ...]
@@ -43,6 +45,7 @@ class MutantMeans:
     killed: npt.NDArray[np.bool_]
     means: npt.NDArray[np.float64]
     n_used: npt.NDArray[np.int64]
+    is_open: npt.NDArray[np.bool_] | None = None
 
     def of_operator(self, operator: str) -> MutantMeans:
         """Return the same for one operator's mutants."""
@@ -53,6 +56,7 @@ class MutantMeans:
             self.killed[chosen],
             self.means[chosen],
             self.n_used[chosen],
+            None if self.is_open is None else self.is_open[chosen],
         )
 
 
@@ -93,13 +97,16 @@ def mutant_means(
     # published tables stay equal to the last bit, and rank tests see the same ties.
     columns = np.ascontiguousarray(suite.values[:, :, _MEANS].transpose(1, 2, 0))
     means, n_used = mean_of_known(columns, axis=2)
+    curtailed = suite.curtailed
     killed = [suite.killed(kind, rule, rules).any(axis=0) for kind in KINDS]
+    is_open = [suite.is_open(kind, rule, rules) for kind in KINDS]
     return MutantMeans(
         suite.mutants,
         np.array([mutant in equivalent for mutant in suite.mutants], dtype=bool),
         np.stack(killed, axis=1),
         means,
         n_used,
+        None if curtailed is None else np.stack(is_open, axis=1),
     )
 
 
@@ -122,7 +129,7 @@ def ua_ms(means: MutantMeans) -> pd.DataFrame:
         [
             _keys(means),
             pd.DataFrame({EQUIVALENT_COLUMN: means.equivalent}),
-            pd.DataFrame(means.killed, columns=list(KILL_COLUMNS)),
+            _kills(means),
             pd.DataFrame(means.means, columns=list(MEAN_COLUMNS)),
         ],
         axis=1,
@@ -142,17 +149,28 @@ def _keys(means: MutantMeans) -> pd.DataFrame:
     return pd.DataFrame({MUTANT_COLUMN: pd.Series(names, dtype=object)})
 
 
+def _kills(means: MutantMeans) -> pd.DataFrame:
+    """Return the kill decisions, empty where they are open."""
+    table = pd.DataFrame(means.killed, columns=list(KILL_COLUMNS))
+    if means.is_open is None:
+        return table
+    return table.astype(object).where(~means.is_open, None)
+
+
 def image_scores(means: MutantMeans) -> npt.NDArray[np.float64]:
     """Return (3,) Img-MS per kind: killed mutants over those that are not equivalent.
 
-    NaN if every mutant is equivalent.
+    NaN if every mutant is equivalent, or one is open.
 
     Source: scoring.md, section 3, row 18, and section 4, number 2.
     """
     counted = ~means.equivalent
     if not counted.any():
         return np.full(len(KINDS), np.nan)
-    return np.asarray(means.killed[counted].sum(axis=0) / counted.sum(), dtype=np.float64)
+    scores = means.killed[counted].sum(axis=0) / counted.sum()
+    if means.is_open is not None:
+        scores = np.where(means.is_open[counted].any(axis=0), np.nan, scores)
+    return np.asarray(scores, dtype=np.float64)
 
 
 def ua_ms_model(suites: Sequence[tuple[str, MutantMeans]]) -> pd.DataFrame:

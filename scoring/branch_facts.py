@@ -32,6 +32,9 @@ class BranchFacts:
             them.
         fewer_passes: Tag -> stem -> by how many passes an image under a mutant has fewer than T.
         nonfinite_passes: How many of those were left out because a number in them is not finite.
+        curtailed: The rule by which passes stopped early, and `critical_count`, the changed passes
+            that make a significant kill; None for a full campaign. Rows then hold the counts of
+            settled kinds and nothing else.
     """
 
     rules: str
@@ -42,6 +45,7 @@ class BranchFacts:
     degenerate_boxes: int = 0
     fewer_passes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     nonfinite_passes: int = 0
+    curtailed: Mapping[str, Any] | None = None
 
     def passes_of(self, tag: str, stem: str) -> int:
         """Return T of one image under one mutant."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from scoring.branch_facts import BranchFacts
 from scoring.curtailment import OPEN, SURVIVED, CurtailedKinds, CurtailedRule, verdicts
 from scoring.errors import DataError
 
@@ -34,6 +36,14 @@ class CurtailedRows:
         if self.n_run.shape != self.passes.shape or (self.n_run > self.passes).any():
             raise DataError("curtailed rows: expected at most T passes behind each row")
 
+    def section(self) -> dict[str, Any]:
+        """Return what the facts beside the tables say."""
+        return {
+            "kinds": self.kinds,
+            "rule": self.rule,
+            "critical_count": self.critical_count,
+        }
+
     @property
     def how(self) -> tuple[CurtailedRule, CurtailedKinds, int]:
         """Rule, kinds and k*: rows that share them can stand side by side."""
@@ -55,6 +65,37 @@ class CurtailedRows:
         found = verdicts(counts, self.n_run, self.passes, critical)
         found[np.isnan(counts) & (self.n_run == self.passes)] = SURVIVED
         return found
+
+
+def read_curtailed(
+    facts: Mapping[str, BranchFacts],
+    stems: Sequence[str],
+    mutants: Sequence[tuple[str, str]],
+    where: str,
+) -> CurtailedRows | None:
+    """Return what stands behind the rows of a suite, from the facts beside its tables.
+
+    Args:
+        facts: By operator.
+        stems: I images.
+        mutants: M pairs of operator and tag.
+        where: What they are, for the message.
+
+    Returns:
+        None where all T passes were run.
+
+    Raises:
+        DataError: Some operators' passes were curtailed, and others not or by another rule.
+    """
+    parts: list[CurtailedRows | None] = []
+    for operator, tag in mutants:
+        known = facts.get(operator)
+        if known is None or known.curtailed is None:
+            parts.append(None)
+            continue
+        n_run = np.array([[known.passes_of(tag, stem)] for stem in stems])
+        parts.append(CurtailedRows(n_run, np.full_like(n_run, known.passes), **known.curtailed))
+    return beside(parts, where)
 
 
 def beside(parts: Sequence[CurtailedRows | None], where: str) -> CurtailedRows | None:

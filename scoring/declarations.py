@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 import orjson
 
-from scoring.errors import DataError
+from scoring.curtailment import Curtailment
+from scoring.errors import ConfigError, DataError
 from scoring.layout import MANIFEST_NAME, original_tag
 from scoring.predictions import read_passes
 from scoring.sweep import Sweep
@@ -25,10 +26,14 @@ class Declared:
     Args:
         scores: What its class vectors are. One-hot vectors are divided by their sum, as softmax is.
         is_deterministic: Whether its unmutated passes are alike.
+        curtailment: When its passes stopped; None for a full campaign.
+        stems: The images of each suite, in the order in which curtailed mutants meet them.
     """
 
     scores: Scores | None = None
     is_deterministic: bool | None = None
+    curtailment: Curtailment | None = None
+    stems: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def read_declarations(root: Path) -> dict[str, Declared]:
@@ -44,12 +49,24 @@ def read_declarations(root: Path) -> dict[str, Declared]:
             model: Declared(
                 _known_scores(section["settings"]["model"].get("scores")),
                 section.get("original_is_deterministic"),
+                Curtailment.from_settings(section["settings"]),
+                {
+                    suite: [images[path]["stem"] for path in sorted(images)]
+                    for suite, images in section.get("suites", {}).items()
+                },
             )
             for model, section in manifest["models"].items()
         }
     except FileNotFoundError:
         return {}
-    except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError, ValueError) as error:
+    except (
+        orjson.JSONDecodeError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        ValueError,
+        ConfigError,
+    ) as error:
         raise DataError(
             f"{path}: expected the manifest of an experiment ({type(error).__name__}: {error})"
         ) from error

@@ -90,8 +90,8 @@ class KillDecision:
     """What all kill rules say about one mutant, for one kind of change, on one suite.
 
     Args:
-        is_killed: By rule, in the order of `KILL_RULES`.
-        n_killing: Images that kill, by rule.
+        is_killed: By rule, in the order of `KILL_RULES`; None where curtailed passes leave it open.
+        n_killing: Images that kill, by rule; those that are known to.
         n_images: Images with a row.
         smallest_p: The smallest raw p value; NaN without any image.
         share_at_none: Share of the images with no changed pass; NaN without any image.
@@ -100,7 +100,7 @@ class KillDecision:
             much it flickers by itself.
     """
 
-    is_killed: tuple[bool, bool, bool]
+    is_killed: tuple[bool | None, bool | None, bool | None]
     n_killing: tuple[int, int, int]
     n_images: int
     smallest_p: float
@@ -108,8 +108,8 @@ class KillDecision:
     share_at_all: float
     is_reliable: bool = True
 
-    def killed_by(self, rule: KillRule) -> bool:
-        """Return whether the mutant is killed by this rule."""
+    def killed_by(self, rule: KillRule) -> bool | None:
+        """Return whether the mutant is killed by this rule; None where that is open."""
         return self.is_killed[KILL_RULES.index(rule)]
 
 

@@ -10,11 +10,14 @@ import numpy.typing as npt
 import pandas as pd
 
 from scoring.aggregates import MUTANT_COLUMN, mutant_id
-from scoring.kill_rules import KILL_RULES, killing_images
+from scoring.curtailment import KILLED, OPEN
+from scoring.intervals import Interval, interval_over_images
+from scoring.kill_rules import KILL_RULES
 from scoring.results import Mutant
 from scoring.rows import KINDS
+from scoring.rules import DEEPLUQ
 from scoring.suite_kills import SuiteKills
-from scoring.suites import Interval, interval_over_images
+from scoring.suites import SuiteScores
 from scoring.tables import STEM_COLUMN
 from scoring.tags import tag_order
 
@@ -26,7 +29,9 @@ def kill_table(kills: SuiteKills) -> pd.DataFrame:
 
     Columns: the outcome of `any`, `significant` and `holm`; the images, and how many of them kill
     by each rule; the smallest p value; the share of images at 0 and at T changed passes; whether
-    the decision is reliable (empty where no facts stand beside the tables).
+    the decision is reliable (empty where no facts stand beside the tables). Where passes were
+    curtailed, an outcome that is open is empty, as are p value and shares, and more columns say
+    how many images are not settled.
 
     Source: scoring.md, section 4, number 1.
     """
@@ -48,8 +53,20 @@ def kill_table(kills: SuiteKills) -> pd.DataFrame:
                     "share_at_T": decision.share_at_all,
                     "reliable": is_reliable,
                 }
+                | _n_open(kills.scores, mutant, kind)
             )
     return pd.DataFrame(rows)
+
+
+def _n_open(scores: SuiteScores, mutant: Mutant, kind: str) -> dict[str, int]:
+    """Return how many images leave a mutant open, by rule; nothing for a full campaign."""
+    if scores.curtailed is None:
+        return {}
+    m = scores.mutants.index(mutant)
+    return {
+        f"n_open_{rule}": int((scores.verdicts(kind, rule)[:, m] == OPEN).sum())
+        for rule in KILL_RULES
+    }
 
 
 def kill_shares(suites: Sequence[SuiteKills], equivalent: Collection[Mutant] = ()) -> pd.DataFrame:
@@ -57,7 +74,8 @@ def kill_shares(suites: Sequence[SuiteKills], equivalent: Collection[Mutant] = (
 
     Per kill rule: Img-MS, the share of image x mutant pairs that are kills with its 95 % bootstrap
     interval over images, the mildest rate that is killed, and the trivial mutants, which every
-    image kills. A pair without a row is no kill. Equivalent mutants are counted and left out.
+    image kills. A pair without a row is no kill. Equivalent mutants are counted and left out. What
+    curtailed passes leave open is empty.
 
     Args:
         suites: Kills of each suite, in the order of the rows.
@@ -72,10 +90,10 @@ def _share_row(kills: SuiteKills, kind: str, equivalent: Collection[Mutant]) -> 
     scores = kills.scores
     counted = [m for m, mutant in enumerate(scores.mutants) if mutant not in equivalent]
     counts = scores.column(f"[img_level] iskill_{kind}_count")[:, counted]
-    p_values = scores.column(f"[img_level] iskill_{kind}_p_value")[:, counted]
-    there = ~np.isnan(counts)
+    there = scores.has_row[:, counted]
     n_passes = kills.n_passes[:, counted]
-    is_known = bool((n_passes >= 0).all())
+    is_full = scores.curtailed is None
+    is_known = is_full and bool((n_passes >= 0).all())
     row: dict[str, Any] = {
         STEM_COLUMN: scores.suite,
         "kind": kind,
@@ -83,26 +101,35 @@ def _share_row(kills: SuiteKills, kind: str, equivalent: Collection[Mutant]) -> 
         "n_mutants": len(scores.mutants),
         "n_equivalent": len(scores.mutants) - len(counted),
         "n_without_row": int((~there).sum()),
-        "share_at_0": _share(counts[there] == 0),
+        "share_at_0": _share(counts[there] == 0) if is_full else np.nan,
         "share_at_T": _share((counts == n_passes)[there]) if is_known else np.nan,
     }
     rates = [scores.mutants[m][1].partition("_")[0] for m in counted]
+    rules = DEEPLUQ.with_(alpha=kills.alpha)
     for rule in KILL_RULES:
-        killing = killing_images(counts, p_values, rule, kills.alpha)
-        mildest = min(
-            (rates[m] for m in np.flatnonzero(killing.any(axis=0))), key=tag_order, default=None
-        )
-        trivial = (killing | ~there).all(axis=0) & there.any(axis=0)
-        share = interval_over_images(killing.mean(axis=1)) if counted else _UNKNOWN
-        row |= {
-            f"ms_{rule}": _share(killing.any(axis=0)),
-            f"kill_share_{rule}": share.value,
-            f"kill_share_{rule}_low": share.low,
-            f"kill_share_{rule}_high": share.high,
-            f"mildest_rate_{rule}": mildest,
-            f"n_trivial_{rule}": int(trivial.sum()),
-        }
+        found = scores.verdicts(kind, rule, rules)[:, counted]
+        row |= _rule_columns(found, there, rates, rule)
     return row
+
+
+def _rule_columns(
+    found: npt.NDArray[np.int8], there: npt.NDArray[np.bool_], rates: Sequence[str], rule: str
+) -> dict[str, Any]:
+    """Return the columns of one kill rule; None or NaN where verdicts that are open could tell."""
+    killing, is_open = found == KILLED, found == OPEN
+    killed = killing.any(axis=0)
+    is_settled, has_open = not (is_open.any(axis=0) & ~killed).any(), bool(is_open.any())
+    mildest = min((rates[m] for m in np.flatnonzero(killed).tolist()), key=tag_order, default=None)
+    trivial = (killing | ~there).all(axis=0) & there.any(axis=0)
+    share = interval_over_images(killing.mean(axis=1)) if rates and not has_open else _UNKNOWN
+    return {
+        f"ms_{rule}": _share(killed) if is_settled else np.nan,
+        f"kill_share_{rule}": share.value,
+        f"kill_share_{rule}_low": share.low,
+        f"kill_share_{rule}_high": share.high,
+        f"mildest_rate_{rule}": mildest if is_settled else None,
+        f"n_trivial_{rule}": None if has_open else int(trivial.sum()),
+    }
 
 
 def _share(flags: npt.ArrayLike) -> float:

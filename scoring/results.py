@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from scoring.branch_facts import FACTS_NAME, BranchFacts, read_facts
+from scoring.curtailed_rows import read_curtailed
 from scoring.errors import ConfigError, DataError
 from scoring.foreign_rows import refuse_disjoint_operators, refuse_foreign_rows
 from scoring.layout import Table, find_tables
@@ -197,13 +198,15 @@ def _to_scores(model: str, suite: str, frames: Mapping[Table, pd.DataFrame]) -> 
         frame = by_mutant[mutant]
         rows = [position[stem] for stem in frame[STEM_COLUMN]]
         values[rows, m] = frame[list(COLUMNS)].to_numpy(np.float64)
+    facts = {
+        folder.name: read
+        for folder in dict.fromkeys(table.path.parent for table in frames)
+        if (read := read_facts(folder / FACTS_NAME)) is not None
+    }
+    curtailed = read_curtailed(facts, stems, mutants, f"suite '{suite}' of '{model}'")
     return SuiteResults(
-        SuiteScores(model, suite, tuple(stems), tuple(mutants), values),
-        {
-            folder.name: facts
-            for folder in dict.fromkeys(table.path.parent for table in frames)
-            if (facts := read_facts(folder / FACTS_NAME)) is not None
-        },
+        SuiteScores(model, suite, tuple(stems), tuple(mutants), values, curtailed=curtailed),
+        facts,
         _identity_rows(frames, position),
     )
 

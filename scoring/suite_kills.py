@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betainc
 
-from scoring.kill_rules import KillDecision, decide
+from scoring.curtailment import KILLED, OPEN
+from scoring.kill_rules import KILL_RULES, KillDecision, decide
 from scoring.noise_floor import NoiseFloor, noise_floor, p_values_at
 from scoring.results import Mutant, SuiteResults
 from scoring.rows import COLUMNS, KINDS
@@ -70,6 +71,8 @@ class SuiteKills:
     def decision(self, mutant: Mutant, kind: str) -> KillDecision:
         """Return what all kill rules say about one mutant, for one kind of change."""
         m = self.scores.mutants.index(mutant)
+        if self.scores.curtailed is not None:
+            return self._curtailed_decision(m, kind)
         n_passes = self.n_passes[:, m]
         decision = decide(
             self.scores.values[:, m, _column(kind, "count")],
@@ -79,6 +82,23 @@ class SuiteKills:
             is_reliable=self.is_reliable[m] is not False,
         )
         return decision if (n_passes >= 0).all() else replace(decision, share_at_all=np.nan)
+
+    def _curtailed_decision(self, m: int, kind: str) -> KillDecision:
+        """Return what is settled about one mutant; the rest is None or NaN."""
+        found = [self.scores.verdicts(kind, rule)[:, m] for rule in KILL_RULES]
+        killing = [int((of_rule == KILLED).sum()) for of_rule in found]
+        is_open = [bool((of_rule == OPEN).any()) for of_rule in found]
+        first, second, third = (
+            True if number else None if may_be else False
+            for number, may_be in zip(killing, is_open, strict=True)
+        )
+        return KillDecision(
+            (first, second, third),
+            (killing[0], killing[1], killing[2]),
+            int(self.scores.has_row[:, m].sum()),
+            *(np.nan, np.nan, np.nan),
+            self.is_reliable[m] is not False,
+        )
 
 
 def passes_per_row(

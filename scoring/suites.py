@@ -76,12 +76,17 @@ class SuiteScores:
             )
 
     @property
+    def has_row(self) -> npt.NDArray[np.bool_]:
+        """(I, M) False where a mutant crashed on an image."""
+        there = ~np.isnan(self.values[:, :, _COUNTS]).all(axis=2)
+        if self.curtailed is not None:
+            there |= self.curtailed.n_run < self.curtailed.passes
+        return np.asarray(there)
+
+    @property
     def n_crashed(self) -> int:
         """Pairs of image and mutant that have no scores because the mutant crashed."""
-        without = np.isnan(self.values[:, :, _COUNTS]).all(axis=2)
-        if self.curtailed is not None:
-            without &= self.curtailed.n_run == self.curtailed.passes
-        return int(without.sum())
+        return int((~self.has_row).sum())
 
     def column(self, name: str) -> npt.NDArray[np.float64]:
         """Return (I, M) one column of all rows."""

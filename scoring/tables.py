@@ -17,6 +17,8 @@ STEM_COLUMN = "test_suite"
 """The first column holds the image's stem; its name is the published one."""
 
 _COUNTS = [column for column in IMAGE_COLUMNS if column.endswith("_count")]
+_SCORES = [column for column in COLUMNS if column not in _COUNTS]
+_COUNT_PLACES = [COLUMNS.index(column) for column in _COUNTS]
 
 
 def to_table(stems: Sequence[str], rows: npt.NDArray[np.float64]) -> pd.DataFrame:
@@ -24,10 +26,12 @@ def to_table(stems: Sequence[str], rows: npt.NDArray[np.float64]) -> pd.DataFram
 
     Args:
         stems: I images.
-        rows: (I, 37) in the order of `COLUMNS`.
+        rows: (I, 37) in the order of `COLUMNS`; a count may be NaN only where passes were
+            curtailed.
     """
     table = pd.DataFrame(rows, columns=list(COLUMNS))
-    table = table.astype(dict.fromkeys(_COUNTS, np.int64))
+    whole = "Int64" if np.isnan(rows[:, _COUNT_PLACES]).any() else np.int64
+    table = table.astype(dict.fromkeys(_COUNTS, whole))
     table.insert(0, STEM_COLUMN, pd.Series(list(stems), dtype=object))
     return table
 
@@ -40,6 +44,9 @@ def write_table(path: Path, stems: Sequence[str], rows: npt.NDArray[np.float64])
 
 def read_table(path: Path) -> pd.DataFrame:
     """Return a mutant's table as it was written, stems as text.
+
+    A count may be missing only in a row that holds counts alone, as of curtailed passes; the
+    column then holds floats.
 
     Raises:
         DataError: The file cannot be read, its columns are not the 38 expected ones, or a cell is
@@ -64,9 +71,12 @@ def read_table(path: Path) -> pd.DataFrame:
             numbers = np.array([float(text) for text in texts])
         except ValueError as error:
             raise DataError(f"{path}: column '{column}': expected numbers ({error})") from error
-        if column in _COUNTS:
-            if not np.isfinite(numbers).all():
-                raise DataError(f"{path}: column '{column}': expected a count in every row")
+        if column in _COUNTS and np.isfinite(numbers).all():
             numbers = numbers.astype(np.int64)
         table[column] = numbers
+    scored = table[_SCORES].notna().any(axis=1)
+    for column in _COUNTS:
+        missing = ~np.isfinite(table[column])
+        if (missing & scored).any() or np.isinf(table[column]).any():
+            raise DataError(f"{path}: column '{column}': expected a count in every row")
     return table

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from scoring.branch_facts import BranchFacts, facts_path, write_facts
+from scoring.curtailment import refuse_unsuitable_rules
 from scoring.declarations import Declared, Scores, guess_scores, read_declarations
 from scoring.errors import DataError
+from scoring.examine_curtailed import examine_curtailed
 from scoring.examined import examine_branch, gather
 from scoring.judgement import judged
 from scoring.layout import Branch, find_branches
@@ -38,7 +38,8 @@ class Scored:
 
     Args:
         suites: Each model and suite as the rules judge it.
-        strict: The same as rule set `strict` judges them; empty where it would refuse the passes.
+        strict: The same as rule set `strict` judges them; empty where it would refuse the passes,
+            or where some were curtailed.
         tables: The mutants' CSVs that were written.
         facts: By branch, as written beside the tables.
         guessed: Models whose class vectors nobody declared, and what they were taken for.
@@ -132,6 +133,7 @@ def score_root(
     tables: list[Path] = []
     suites: list[SuiteScores] = []
     strict: list[SuiteScores] = []
+    has_curtailed = False
     pairs = sum(len(sweep.stems) * len(sweep.tags) for sweep in sweeps)
     with Workers(workers, pairs) as pool:
         for model in dict.fromkeys(sweep.branch.model for sweep in sweeps):
@@ -141,9 +143,16 @@ def score_root(
             if kind is None and rules.class_vectors == "declared":
                 kind = guessed[model] = guess_scores(own, passes)
             own_rules = rules.with_(scores=kind or "softmax")
+            curtailment = known.curtailment
+            if curtailment is not None:
+                refuse_unsuitable_rules(curtailment, own_rules, passes)
+                has_curtailed = True
             examined = []
             for sweep in own:
-                branch = examine_branch(sweep, passes, own_rules, known, on_image, workers=pool)
+                if curtailment is None:
+                    branch = examine_branch(sweep, passes, own_rules, known, on_image, workers=pool)
+                else:
+                    branch = examine_curtailed(sweep, own_rules, known, curtailment, on_image)
                 examined.append(branch)
                 facts[sweep.branch] = branch.facts
                 write_facts(facts_path(results, study, sweep.branch), branch.facts)
@@ -152,14 +161,15 @@ def score_root(
             suites += own_suites
             if own_rules.name == STRICT.name:
                 strict += own_suites
-            elif own_rules.nonfinite != "keep":
+            elif own_rules.nonfinite != "keep" and curtailment is None:
                 corrected = [branch.as_strict for branch in examined]
                 strict += judged(gather(study, model, corrected), STRICT)
     if not suites:
         raise DataError(
             f"{root}: expected the predictions of mutants, found only those of controls"
         )
-    return Scored(suites, strict, tables, facts, guessed)
+    # `strict` judges suites side by side, and of curtailed ones it knows nothing.
+    return Scored(suites, [] if has_curtailed else strict, tables, facts, guessed)
 
 
 def find_sweeps(root: Path) -> list[Sweep]:
@@ -205,10 +215,10 @@ def _write_tables(
     written = []
     for number, (_, tag) in enumerate(scored.mutants):
         values = scored.values[:, number]
-        has_passes = ~np.isnan(values[:, 0])
-        stems = [stem for stem, there in zip(scored.stems, has_passes, strict=True) if there]
+        has_row = scored.has_row[:, number]
+        stems = [stem for stem, there in zip(scored.stems, has_row, strict=True) if there]
         path = branch.table(results, case_study, tag)
-        write_table(path, stems, values[has_passes])
+        write_table(path, stems, values[has_row])
         written.append(path)
     return written
 
@@ -220,6 +230,17 @@ def score_notes(scored: Scored) -> list[str]:
         f"original's passes look; declare them with --scores"
         for model, kind in scored.guessed.items()
     ]
+    fewer = sum(
+        sum(of_stem.values())
+        for facts in scored.facts.values()
+        if facts.curtailed
+        for of_stem in facts.fewer_passes.values()
+    )
+    if fewer:
+        notes.append(
+            f"{count_of(fewer, 'pass', 'passes')} that could not change a verdict were not run: "
+            f"tables hold the counts of settled kinds, and nothing that needs all passes"
+        )
     degenerate = sum(facts.degenerate_boxes for facts in scored.facts.values())
     if degenerate:
         notes.append(f"{count_of(degenerate, 'box', 'boxes')} without area left out")
