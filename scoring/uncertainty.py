@@ -102,14 +102,18 @@ def mean_rows(rows: Floats, counts: Counts | None = None) -> Floats:
 
 
 def _sums_of_rows(rows: Floats, counts: Counts) -> Floats:
-    """Return what `np.add.reduceat` gives, which is slow where objects have few rows each."""
-    starts, most = _starts(counts), int(counts.max())
-    if most > _FEW_ROWS:
-        return np.asarray(np.add.reduceat(rows, starts, axis=0), dtype=np.float64)
+    """Return the sum of each object's rows, whatever other objects there are, to the last bit.
+
+    `np.add.reduceat` is slow where objects have few rows each.
+    """
+    starts = _starts(counts)
     total = rows[starts]
-    for place in range(1, most):
-        longer = np.flatnonzero(counts > place)
+    is_short = counts <= _FEW_ROWS
+    for place in range(1, min(int(counts.max()), _FEW_ROWS)):
+        longer = np.flatnonzero(is_short & (counts > place))
         total[longer] += rows[starts[longer] + place]
+    for k in np.flatnonzero(~is_short):
+        total[k] = rows[starts[k] : starts[k] + counts[k]].sum(axis=0)
     return total
 
 
