@@ -11,7 +11,7 @@ import orjson
 
 from scoring.layout import LEDGER_NAME
 
-Status = Literal["done", "runtime_error", "unreadable_image"]
+Status = Literal["done", "runtime_error", "unreadable_image", "dropped"]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -39,14 +39,16 @@ class Entry:
 
     Args:
         unit: Which one.
-        status: Done; or why there are no passes: the mutant crashed, the image cannot be read.
+        status: Done; or why there are no passes: the mutant crashed, the image cannot be read, or
+            an earlier image of the suite killed the mutant (curtailed mutants).
         configuration: Hash of everything that decides the unit's result.
         stem: Name under which the image's results are written.
-        sha256: Of each of the T files.
+        sha256: Of each file: T, or fewer where passes were curtailed.
         equals_original: Whether every pass found what the original found.
         seconds: Time it took.
         host: Where.
         message: What went wrong.
+        killed: Kinds by which the passes kill the mutant, where passes were curtailed.
     """
 
     unit: Unit
@@ -58,6 +60,7 @@ class Entry:
     seconds: float = 0.0
     host: str = ""
     message: str = ""
+    killed: tuple[str, ...] = ()
 
 
 class Ledger:
@@ -97,7 +100,8 @@ class Ledger:
             try:
                 fields = orjson.loads(line)
                 unit = Unit(**fields.pop("unit"))
-                fields["sha256"] = tuple(fields["sha256"])
+                for name in ("sha256", "killed"):
+                    fields[name] = tuple(fields.get(name, ()))
                 entries[unit] = Entry(unit, **fields)
             except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
                 continue  # the half line of a killed writer: its unit is run again

@@ -9,6 +9,8 @@ from typing import Literal
 
 import torch
 
+from runners.precision import PRECISIONS, Precision, float32_precision
+from scoring.curtailment import CurtailedKinds, CurtailedRule, Curtailment
 from scoring.errors import ConfigError
 
 OnError = Literal["skip", "stop"]
@@ -27,6 +29,12 @@ class Settings:
         chunk: Passes that run as one batch; None means all T. It is a constant of the campaign,
             since a batch of another size runs other kernels.
         threads: CPU threads of each worker, likewise a constant.
+        precision: Arithmetic of float32 on CUDA, likewise: `fp32`, or the faster and coarser
+            `tf32`.
+        curtail: Stop the passes of a mutant over an image once this kind is settled, or `all`
+            three; None runs all T. Passes then run one by one.
+        kill_rule: What settles a kill: one changed pass (`any`), or a significant number.
+        curtail_mutants: Further, drop a mutant for the rest of a suite once an image kills it.
 
     Raises:
         ConfigError: A value lies outside its range.
@@ -38,6 +46,10 @@ class Settings:
     classes: tuple[int, ...] | None = None
     chunk: int | None = None
     threads: int = 1
+    precision: Precision = "fp32"
+    curtail: CurtailedKinds | None = None
+    kill_rule: CurtailedRule = "significant"
+    curtail_mutants: bool = False
 
     def __post_init__(self) -> None:
         for name, least in (("passes", 1), ("seed", 0), ("threads", 1)):
@@ -52,10 +64,35 @@ class Settings:
             raise ConfigError(
                 f"chunk: expected 1 to {self.passes} passes in a batch, got {self.chunk!r}"
             )
+        if self.precision not in PRECISIONS:
+            raise ConfigError(
+                f"precision: expected {' or '.join(PRECISIONS)}, got {self.precision!r}"
+            )
+        self._check_curtailment()
         if self.classes is not None:
             if not self.classes:
                 raise ConfigError("classes: expected at least one label id, got none")
             object.__setattr__(self, "classes", tuple(sorted(set(self.classes))))
+
+    def _check_curtailment(self) -> None:
+        if self.curtail is None:
+            if self.curtail_mutants:
+                raise ConfigError("curtail mutants: expected 'curtail' to say which kind kills")
+            return
+        Curtailment(self.passes, self.curtail, self.kill_rule, self.curtail_mutants)
+        if self.chunk not in (None, 1):
+            raise ConfigError(
+                f"chunk {self.chunk}: curtailed passes run one by one, for each may be the last; "
+                f"leave the chunk out"
+            )
+        object.__setattr__(self, "chunk", 1)
+
+    @property
+    def curtailment(self) -> Curtailment | None:
+        """When passes may stop; None if all T run."""
+        if self.curtail is None:
+            return None
+        return Curtailment(self.passes, self.curtail, self.kill_rule, self.curtail_mutants)
 
     @property
     def chunk_size(self) -> int:
@@ -69,25 +106,17 @@ class Settings:
 
 
 @contextmanager
-def arithmetic(threads: int) -> Iterator[None]:
-    """Return a context with this many CPU threads and plain float32 on CUDA.
+def arithmetic(threads: int, precision: Precision = "fp32") -> Iterator[None]:
+    """Return a context with this many CPU threads and this arithmetic on CUDA.
 
     Everything is as it was behind it.
     """
-    before = (
-        torch.get_num_threads(),
-        torch.backends.cuda.matmul.allow_tf32,
-        torch.backends.cudnn.allow_tf32,
-        torch.backends.cudnn.benchmark,
-    )
+    before = torch.get_num_threads(), torch.backends.cudnn.benchmark
     torch.set_num_threads(threads)
-    torch.backends.cuda.matmul.allow_tf32 = False
-    torch.backends.cudnn.allow_tf32 = False
     torch.backends.cudnn.benchmark = False
     try:
-        yield
+        with float32_precision(precision):
+            yield
     finally:
         torch.set_num_threads(before[0])
-        torch.backends.cuda.matmul.allow_tf32 = before[1]
-        torch.backends.cudnn.allow_tf32 = before[2]
-        torch.backends.cudnn.benchmark = before[3]
+        torch.backends.cudnn.benchmark = before[1]
