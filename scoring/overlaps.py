@@ -19,6 +19,8 @@ _LARGEST_COORDINATE = 1e100
 """Areas of larger boxes are not numbers."""
 _PAIRS_AT_ONCE = 2**18
 """So many comparisons stay in a core's cache."""
+_PAIRS_HELD = 2**21
+"""So many pairs take some 200 MB, even if all overlap."""
 
 
 def is_ordinary(boxes: Floats) -> bool:
@@ -149,9 +151,42 @@ def clusters_within(
         return np.concatenate(
             [clusters(b, iou_threshold) + end - len(b) for b, end in zip(blocks, ends, strict=True)]
         )
+    sizes = np.asarray(counts)
     columns = np.ascontiguousarray(boxes.T)
-    rows, partners = _pairs_in_blocks(columns, np.asarray(counts))
+    found, begin = np.empty(n, np.int64), 0
+    for start, stop in in_portions(sizes**2):
+        end = begin + int(sizes[start:stop].sum())
+        if end > begin:
+            part = columns[:, begin:end]
+            found[begin:end] = _clusters_of(part, sizes[start:stop], iou_threshold) + begin
+        begin = end
+    return found
+
+
+def _clusters_of(columns: Floats, counts: Rows, iou_threshold: float) -> Rows:
+    """Return the components of boxes (4, N) within blocks."""
+    rows, partners = _pairs_in_blocks(columns, counts)
     joined = 1 - overlap_of_pairs(columns, columns, rows, partners) <= 1 - iou_threshold
     rows, partners = rows[joined], partners[joined]
+    n = columns.shape[1]
     edges = coo_array((np.ones(len(rows), np.int8), (rows, partners)), shape=(n, n))
     return np.asarray(connected_components(edges, directed=False)[1], dtype=np.int64)
+
+
+def in_portions(sizes: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Return ranges (start, stop) of neighbours that have few enough pairs to be held at once.
+
+    Args:
+        sizes: Pairs of each neighbour; a larger one stands alone.
+
+    Example:
+        >>> in_portions(np.array([10, 3_000_000, 10, 20]))
+        [(0, 1), (1, 2), (2, 4)]
+    """
+    portions, start, held = [], 0, 0
+    for stop, size in enumerate(sizes.tolist()):
+        if stop > start and held + size > _PAIRS_HELD:
+            portions.append((start, stop))
+            start, held = stop, 0
+        held += size
+    return [*portions, (start, len(sizes))]

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from scoring.assignment import can_match_together, match_allowed_together, match_together
 from scoring.errors import DataError
 from scoring.matching import Matched, match_passes
+from scoring.overlaps import in_portions
 from scoring.pairing import prepared
 from scoring.passes import Passes
 from scoring.rules import DEEPLUQ, Rules
@@ -80,7 +81,12 @@ def track_all(original: Passes, mutants: Sequence[Passes], rules: Rules = DEEPLU
         original, mutants = prepared(original), [prepared(mutant) for mutant in mutants]
     if can_match_together(original, mutants):
         match = match_allowed_together if is_strict else match_together
-        matched = match(original, mutants, rules.iou_threshold)
+        pairs = np.array([(original.counts * mutant.counts).sum() for mutant in mutants])
+        matched = [
+            one
+            for start, stop in in_portions(pairs)
+            for one in match(original, mutants[start:stop], rules.iou_threshold)
+        ]
     else:
         matched = [match_passes(original, mutant, rules) for mutant in mutants]
     return [Tracks(original, *one) for one in zip(mutants, matched, strict=True)]

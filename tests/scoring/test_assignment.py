@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from scoring import assignment
+from scoring import assignment, overlaps
 from scoring.assignment import can_match_together, match_together
 from scoring.identity import clusters
 from scoring.kill import binomial_test
@@ -22,6 +22,7 @@ from scoring.levels import (
 from scoring.matching import match_passes
 from scoring.overlaps import clusters_within, overlap_of_pairs, overlapping_pairs
 from scoring.passes import Passes
+from scoring.rows import score_image
 from scoring.rules import DEEPLUQ, STRICT, Rules
 from scoring.tracks import track, track_all
 from tests.scoring.scenes import Box, found, passes, random_base, random_passes
@@ -141,6 +142,21 @@ def test_clusters_of_many_blocks_equal_those_of_each(threshold: float) -> None:
         mine = got[end - count : end]
         np.testing.assert_array_equal(mine[:, None] == mine, expected[:, None] == expected)
     assert not set(got[:9]) & set(got[9:])
+
+
+@pytest.mark.parametrize("rules", [DEEPLUQ, STRICT])
+def test_rows_do_not_depend_on_how_many_pairs_are_held(
+    monkeypatch: pytest.MonkeyPatch, rules: Rules
+) -> None:
+    random = np.random.default_rng(13)
+    base = random_base(random, 8)
+    original, *mutants = (random_passes(random, 6, base, 3) for _ in range(9))
+    mutants[3] = passes(*[()] * 6)
+    together = score_image(original, mutants, rules)
+    monkeypatch.setattr(overlaps, "_PAIRS_HELD", 300)
+    np.testing.assert_array_equal(score_image(original, mutants, rules), together)
+    alone = [score_image(original, [mutant], rules)[0] for mutant in mutants]
+    np.testing.assert_array_equal(alone, together)
 
 
 @pytest.mark.parametrize("n_passes", [1, 3, 10, 20])
