@@ -32,6 +32,7 @@ class Campaign:
         settings: What decides a result besides.
         root: The experiment's folder.
         on_error: Whether an unreadable image or a crash is recorded and passed over, or stops.
+        use_memo: Share between passes what no mask reaches; the results are the same.
     """
 
     detector: Detector
@@ -40,6 +41,7 @@ class Campaign:
     settings: Settings
     root: Path
     on_error: OnError = "skip"
+    use_memo: bool = True
 
     @property
     def images(self) -> list[ImageRef]:
@@ -53,6 +55,14 @@ class Campaign:
             for operator in self.operators
             for mutant in (operator.original(), *operator.mutants())
         ]
+
+    def site_names(self) -> set[str]:
+        """Return the names of all modules where a mutant is masked."""
+        names: set[str] = set()
+        for operator in self.operators:
+            with operator.original().mutation.on_model(self.detector.model) as injection:
+                names.update(site.name for site in injection.sites)
+        return names
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MethodType
 from typing import Any
 
 import torch
@@ -150,7 +151,10 @@ def _shadow(model: nn.Module, names: Iterable[str]) -> tuple[nn.Module, dict[str
 
 def _shallow_copy(module: nn.Module) -> nn.Module:
     twin: nn.Module = object.__new__(type(module))
-    twin.__dict__.update(module.__dict__)
+    for name, value in module.__dict__.items():
+        # A method that was put on the module itself is the twin's own, or it would run the module.
+        is_own = isinstance(value, MethodType) and value.__self__ is module
+        twin.__dict__[name] = MethodType(value.__func__, twin) if is_own else value
     twin.__dict__["_modules"] = copy.copy(module._modules)
     return twin
 

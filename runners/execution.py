@@ -15,9 +15,11 @@ from mutators import Mutant
 from runners.campaign import Prepared
 from runners.images import ImageRef, read_image
 from runners.ledger import Entry, Ledger, Unit
+from runners.memo import Memo
 from runners.passes import run_mutant, run_original, run_original_once
 from runners.settings import arithmetic
 from runners.unit_files import UnitFiles, is_whole
+from scoring.detections import Detections
 from scoring.errors import DataError
 from scoring.layout import Branch, original_tag
 from scoring.predictions import encode_prediction
@@ -96,17 +98,20 @@ def run_image(
         DataError: The image cannot be read, or a mutant crashed, and `on_error` is `stop`.
     """
     subject = _Subject(prepared, ref)
-    for mutant in prepared.campaign.mutants():
-        finished = _finished(prepared, ref, mutant, done)
-        if finished is not None:
-            yield finished, False
-            continue
-        started = time.perf_counter()
-        entry = _run_unit(subject, mutant, _folder(prepared, ref, mutant))
-        seconds = round(time.perf_counter() - started, 4)
-        entry = replace(entry, seconds=seconds, host=socket.gethostname())
-        ledger.append(entry)
-        yield entry, True
+    try:
+        for mutant in prepared.campaign.mutants():
+            finished = _finished(prepared, ref, mutant, done)
+            if finished is not None:
+                yield finished, False
+                continue
+            started = time.perf_counter()
+            entry = _run_unit(subject, mutant, _folder(prepared, ref, mutant))
+            seconds = round(time.perf_counter() - started, 4)
+            entry = replace(entry, seconds=seconds, host=socket.gethostname())
+            ledger.append(entry)
+            yield entry, True
+    finally:
+        subject.close()
 
 
 def finished_entries(
@@ -154,26 +159,56 @@ class _Subject:
     def image(self) -> Tensor:
         return read_image(self.ref.path)
 
+    @cached_property
+    def memo(self) -> Memo | None:
+        """What all passes over the image share; None where nothing is, or it is not wanted."""
+        campaign = self.prepared.campaign
+        if not campaign.use_memo or not self.prepared.is_deterministic:
+            return None
+        return Memo(self.image.to(campaign.detector.device))
+
+    def close(self) -> None:
+        """Free what is kept of the image."""
+        # Asked for by name, for reading it would make one.
+        memo = self.__dict__.pop("memo", None)
+        if memo:
+            memo.clear()
+
     def original(self) -> list[bytes]:
         """Return the files of the original's passes; a crash is remembered, not repeated."""
         if self._fault:
             raise self._fault
         if self._original is None:
-            run = run_original_once if self.prepared.is_deterministic else run_original
-            campaign = self.prepared.campaign
             try:
-                passes = run(campaign.detector, self.image, campaign.settings)
+                passes = self._run_original()
                 self._original = [encode_prediction(detections) for detections in passes]
             except _CRASHES as error:
                 self._fault = error
                 raise
         return self._original
 
+    def _run_original(self) -> list[Detections]:
+        campaign = self.prepared.campaign
+        if not self.prepared.is_deterministic:
+            return run_original(campaign.detector, self.image, campaign.settings)
+        return run_original_once(
+            campaign.detector,
+            self.image,
+            campaign.settings,
+            memo=self.memo,
+            sites=campaign.site_names(),
+        )
+
     def mutated(self, mutant: Mutant) -> list[bytes]:
         """Return the files of a mutant's passes."""
         campaign = self.prepared.campaign
         passes, _ = run_mutant(
-            campaign.detector, self.image, self.ref.relative_path, mutant, campaign.settings
+            campaign.detector,
+            self.image,
+            self.ref.relative_path,
+            mutant,
+            campaign.settings,
+            memo=self.memo,
         )
         return [encode_prediction(detections) for detections in passes]
 

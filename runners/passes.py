@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from contextlib import ExitStack
+
 from torch import Tensor
 
 from mutators import Injection, InjectionReport, Mutant
+from runners.curtailed import Settling
 from runners.detectors import Detector
+from runners.memo import Memo
 from runners.settings import Settings
 from scoring.detections import Detections
 from scoring.errors import ConfigError
@@ -31,17 +36,46 @@ def run_original(detector: Detector, image: Tensor, settings: Settings) -> list[
     ]
 
 
-def run_original_once(detector: Detector, image: Tensor, settings: Settings) -> list[Detections]:
+def run_original_once(
+    detector: Detector,
+    image: Tensor,
+    settings: Settings,
+    *,
+    memo: Memo | None = None,
+    sites: Collection[str] = (),
+) -> list[Detections]:
     """Return the passes of an unmutated model that is known to be deterministic.
 
     One batch runs; its first row stands for every pass.
+
+    Args:
+        detector: The model.
+        image: (3, H, W) float32, 0 to 1.
+        settings: Passes, chunk and thresholds.
+        memo: The image's memo, which is filled for the mutants.
+        sites: Names of the modules where the mutants will be masked.
+
+    Raises:
+        DataError: The model computes NaN or infinity.
     """
-    found = detector.detect([image] * settings.chunk_size)[0]
+    if memo:
+        with memo.replaying(detector.model, apart=sites):
+            memo.next_pass()
+            found = detector.detect([memo.image] * settings.chunk_size)[0]
+    else:
+        found = detector.detect([image] * settings.chunk_size)[0]
     return [found.filtered(settings.score_threshold, settings.classes)] * settings.passes
 
 
 def run_mutant(
-    detector: Detector, image: Tensor, key: str, mutant: Mutant, settings: Settings
+    detector: Detector,
+    image: Tensor,
+    key: str,
+    mutant: Mutant,
+    settings: Settings,
+    *,
+    memo: Memo | None = None,
+    settling: Settling | None = None,
 ) -> tuple[list[Detections], InjectionReport]:
     """Return the passes of a mutant over one image, and what its masks did.
 
@@ -54,17 +88,29 @@ def run_mutant(
         key: The image's name in the key of its masks.
         mutant: Whose passes.
         settings: Passes, chunk, seed and thresholds.
+        memo: The image's memo, for a model that is known to be deterministic: the same results
+            in less time.
+        settling: Says after which pass no further one is needed; None runs all T.
 
     Raises:
         ConfigError: No tensor passed any of the mutant's sites, or a site cannot be masked.
         DataError: The mutant computes NaN or infinity.
     """
     detections: list[Detections] = []
-    with mutant.mutation.on_model(detector.model) as injection:
+    with ExitStack() as contexts:
+        injection = contexts.enter_context(mutant.mutation.on_model(detector.model))
+        # What a mutation without sites changes is not known, so nothing is replayed.
+        if memo and injection.sites:
+            contexts.enter_context(memo.replaying(detector.model))
+            image = memo.image
         for passes in settings.chunks():
             injection.begin(key, passes, settings.seed)
+            if memo:
+                memo.next_pass()
             found = detector.detect([image] * len(passes))
             detections += [d.filtered(settings.score_threshold, settings.classes) for d in found]
+            if settling and settling.add(detections[-1]):
+                break
         _refuse_silent_sites(injection, mutant)
         return detections, injection.report
 

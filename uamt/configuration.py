@@ -82,6 +82,7 @@ def campaign(values: Mapping[str, Any], detector: Detector) -> tuple[Campaign, l
         ),
         root=Path(values["out"]),
         on_error=values["on_error"],
+        use_memo=not values["no_memo"],
     )
     return built, notes
 

@@ -27,6 +27,7 @@ def run(
     workers: int = 1,
     on_error: Literal["skip", "stop"] = "skip",
     redo_changed: bool = False,
+    memo: bool = True,
     **settings: Any,
 ) -> Summary:
     """Run every mutant on every image, T passes each, and write a prediction file per pass.
@@ -45,6 +46,8 @@ def run(
             `if __name__ == "__main__"`.
         on_error: Record an unreadable image or a crash and go on, or stop.
         redo_changed: Run again what a changed configuration touches, instead of refusing it.
+        memo: Compute once an image what lies before the sites; without it every pass is computed
+            as a whole, with the same results.
         **settings: Fields of `runners.settings.Settings`: passes, seed, score_threshold, classes,
             chunk, threads.
 
@@ -69,6 +72,7 @@ def run(
         settings=Settings(**settings),
         root=Path(out),
         on_error=on_error,
+        use_memo=memo,
     )
     return run_prepared([prepare(campaign, redo_changed=redo_changed)], workers)[0]
 

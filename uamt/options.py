@@ -93,6 +93,13 @@ OPTIONS = (
     Option("chunk", "--chunk", "whole", "passes in one batch; none: all T"),
     Option("threads", "--threads", "whole", "CPU threads per worker", 1),
     Option("workers", "--workers", "whole", "worker processes", 1),
+    Option(
+        "no_memo",
+        "--no-memo",
+        "yes",
+        "compute every pass as a whole; the results are the same, and take longer",
+        False,
+    ),
     Option("on_error", "--on-error", "skip|stop", "what a bad image or a crash does", "skip"),
     Option(
         "redo_changed",
