@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from torch import Tensor
 
 from mutators import Mutant, Operator, dropblock_sites, resolve_sites
+from runners.chunks import ChunkChoice, choose_chunk
 from runners.detectors import Detector
 from runners.fingerprints import FileFingerprint
 from runners.images import ImageRef, read_image
 from runners.ledger import Unit
-from runners.manifest import OperatorPlan, model_section, operator_options, settings_section
-from runners.manifest_file import configuration_hash, merge_model, read_manifest
+from runners.locks import folder_locked
+from runners.manifest import (
+    OperatorPlan,
+    device_name,
+    model_section,
+    operator_options,
+    settings_section,
+)
+from runners.manifest_file import configuration_hash, merge_model, merged_manifest, read_manifest
 from runners.passes import run_mutant, run_original
 from runners.settings import OnError, Settings, arithmetic
+from runners.shards import Shard
 from scoring.errors import ConfigError, DataError
 from scoring.predictions import encode_prediction
 
@@ -33,6 +43,7 @@ class Campaign:
         root: The experiment's folder.
         on_error: Whether an unreadable image or a crash is recorded and passed over, or stops.
         use_memo: Share between passes what no mask reaches; the results are the same.
+        shard: Which of the images this run takes; the manifest is that of all.
     """
 
     detector: Detector
@@ -42,11 +53,17 @@ class Campaign:
     root: Path
     on_error: OnError = "skip"
     use_memo: bool = True
+    shard: Shard = field(default_factory=Shard)
 
     @property
     def images(self) -> list[ImageRef]:
         """All images, suite by suite."""
         return [ref for images in self.suites.values() for ref in images]
+
+    @property
+    def own_images(self) -> list[ImageRef]:
+        """The images of this run's shard."""
+        return self.shard.of(self.images)
 
     def mutants(self) -> list[Mutant]:
         """Return all mutants in the order in which an image runs them, each original first."""
@@ -67,19 +84,21 @@ class Campaign:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A campaign whose manifest is written: what a worker needs besides.
+    """A campaign that is measured: what a worker needs besides.
 
     Args:
-        campaign: What is to be run.
+        campaign: What is to be run; its chunk is a number.
         is_deterministic: Whether the original gives equal bytes twice.
         operator_hashes: Per operator, the hash of settings, sites and options.
         fingerprints: Size and sha256 of each image; None where it cannot be read.
+        chunk_reason: Why passes are batched as they are.
     """
 
     campaign: Campaign
     is_deterministic: bool
     operator_hashes: Mapping[str, str]
     fingerprints: Mapping[ImageRef, FileFingerprint | None]
+    chunk_reason: str = ""
 
     def unit(self, ref: ImageRef, mutant: Mutant) -> Unit:
         """Return the unit of an image and a mutant."""
@@ -135,41 +154,91 @@ def applicable_operators(
 def prepare(campaign: Campaign, *, redo_changed: bool = False) -> Prepared:
     """Check a campaign, measure what its manifest says, and write the manifest.
 
-    The original runs twice on the first readable image, to find out whether it is deterministic.
+    The original runs twice on the first readable image, to find out whether it is deterministic,
+    and a chunk that is left open is measured there. What the manifest says already is taken from
+    it: a run that goes on elsewhere, and shards that start together, go by what the first one
+    measured.
 
     Raises:
         ConfigError: The sweeps cannot run, or results are there under another configuration.
         DataError: No image can be read, or the model computes NaN or infinity.
     """
-    detector, settings = campaign.detector, campaign.settings
-    check_operators(detector, campaign.operators)
-    fingerprints = {ref: _fingerprint(ref) for ref in campaign.images}
-    before = read_manifest(campaign.root)["models"].get(detector.name, {})
-    with arithmetic(settings.threads):
-        key, image = _first_image(campaign)
+    start = _Start.of(campaign)
+    with folder_locked(campaign.root):
+        prepared, section = _measured(start, redo_changed)
+        merge_model(campaign.root, campaign.detector.name, section, redo_changed=redo_changed)
+    return prepared
+
+
+def preview(campaign: Campaign, *, redo_changed: bool = False) -> Prepared:
+    """Return what `prepare` returns, and write nothing.
+
+    Raises:
+        ConfigError: As `prepare`.
+        DataError: As `prepare`.
+    """
+    prepared, section = _measured(_Start.of(campaign), redo_changed)
+    merged_manifest(campaign.root, campaign.detector.name, section, redo_changed=redo_changed)
+    return prepared
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """What is known of a campaign before anything is measured."""
+
+    campaign: Campaign
+    fingerprints: Mapping[ImageRef, FileFingerprint | None]
+    key: str
+    image: Tensor
+
+    @classmethod
+    def of(cls, campaign: Campaign) -> _Start:
+        check_operators(campaign.detector, campaign.operators)
+        fingerprints = {ref: _fingerprint(ref) for ref in campaign.images}
+        return cls(campaign, fingerprints, *_first_image(campaign))
+
+
+def _measured(start: _Start, redo_changed: bool) -> tuple[Prepared, dict[str, Any]]:
+    """Return the campaign and its section of the manifest, measured where that says nothing."""
+    detector, fingerprints = start.campaign.detector, start.fingerprints
+    before = read_manifest(start.campaign.root)["models"].get(detector.name, {})
+    with arithmetic(start.campaign.settings.threads):
+        chunk = _chunk(start, before.get("settings", {}))
+        settings = replace(start.campaign.settings, chunk=chunk.size)
+        campaign = replace(start.campaign, settings=settings)
         is_deterministic = before.get("original_is_deterministic")
         if is_deterministic is None or redo_changed:
-            twice = [run_original(detector, image, settings) for _ in range(2)]
+            twice = [run_original(detector, start.image, settings) for _ in range(2)]
             is_deterministic = len({encode_prediction(d) for passes in twice for d in passes}) == 1
         plans = {
-            operator.name: _plan(campaign, operator, key, image) for operator in campaign.operators
+            operator.name: _plan(campaign, operator, start.key, start.image)
+            for operator in campaign.operators
         }
     section = settings_section(detector, settings)
     suites = {
         suite: [(ref, known) for ref in images if (known := fingerprints[ref]) is not None]
         for suite, images in campaign.suites.items()
     }
-    merge_model(
-        campaign.root,
-        detector.name,
-        model_section(section, is_deterministic=is_deterministic, operators=plans, suites=suites),
-        redo_changed=redo_changed,
-    )
     hashes = {
         name: configuration_hash(section, plan.deciding(), is_deterministic)
         for name, plan in plans.items()
     }
-    return Prepared(campaign, is_deterministic, hashes, fingerprints)
+    return (
+        Prepared(campaign, is_deterministic, hashes, fingerprints, chunk.reason),
+        model_section(section, is_deterministic=is_deterministic, operators=plans, suites=suites),
+    )
+
+
+def _chunk(start: _Start, before: Mapping[str, Any]) -> ChunkChoice:
+    """Return the chunk that was asked for, that of the results that are there, or what pays."""
+    detector, settings = start.campaign.detector, start.campaign.settings
+    if settings.chunk != "auto":
+        return ChunkChoice(settings.chunk, "as asked for")
+    is_known = before.get("passes") == settings.passes
+    if is_known and before.get("device") == device_name(detector.device):
+        return ChunkChoice(before["chunk"], "as the results that are there")
+    mutants = start.campaign.operators[0].mutants()
+    return choose_chunk(detector, start.image, start.key, mutants, settings)
 
 
 def _fingerprint(ref: ImageRef) -> FileFingerprint | None:
@@ -200,7 +269,7 @@ def _plan(campaign: Campaign, operator: Operator, key: str, image: Tensor) -> Op
     effective: dict[str, dict[str, list[int]]] = {}
     if blocks:
         largest = next(m for m in mutants if m.tag.endswith(f"_{max(blocks)}"))
-        once = Settings(passes=1, seed=campaign.settings.seed)
+        once = Settings(passes=1, seed=campaign.settings.seed, chunk=1)
         _, report = run_mutant(detector, image, key, largest, once)
         effective = {
             str(block): {

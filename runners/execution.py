@@ -267,7 +267,7 @@ def run_serially(prepared: Prepared, on_unit: OnUnit | None = None) -> Summary:
     done = ledger.latest()
     summary, started = Summary(), time.perf_counter()
     with arithmetic(campaign.settings.threads):
-        for ref in campaign.images:
+        for ref in campaign.own_images:
             for entry, is_new in run_image(prepared, ref, done, ledger):
                 summary.add(entry, is_new=is_new)
                 if on_unit:

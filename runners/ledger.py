@@ -9,6 +9,7 @@ from typing import Literal
 
 import orjson
 
+from runners.locks import locked
 from scoring.layout import LEDGER_NAME
 
 Status = Literal["done", "runtime_error", "unreadable_image", "dropped"]
@@ -79,8 +80,10 @@ class Ledger:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         try:
-            os.write(handle, line)
-            os.fsync(handle)
+            # On a network file system appending is one step only under a lock.
+            with locked(handle):
+                os.write(handle, line)
+                os.fsync(handle)
         finally:
             os.close(handle)
 

@@ -50,8 +50,6 @@ class OperatorPlan:
 
 def settings_section(detector: Detector, settings: Settings) -> dict[str, Any]:
     """Return everything that decides a result apart from image and mutant."""
-    device = detector.device
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
     return {
         "versions": {package: _version(package) for package in _DECIDING_PACKAGES},
         "mask_version": MASK_VERSION,
@@ -63,7 +61,7 @@ def settings_section(detector: Detector, settings: Settings) -> dict[str, Any]:
             "scores": detector.scores,
             "label_names": list(detector.label_names),
         },
-        "device": name,
+        "device": device_name(detector.device),
         "dtype": "float32",
         "precision": settings.precision,
         "passes": settings.passes,
@@ -74,6 +72,11 @@ def settings_section(detector: Detector, settings: Settings) -> dict[str, Any]:
         "score_threshold": settings.score_threshold,
         "classes": None if settings.classes is None else list(settings.classes),
     }
+
+
+def device_name(device: torch.device) -> str:
+    """Return what the manifest calls a device: its product name, or `cpu`."""
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
 
 
 def _version(package: str) -> str:

@@ -46,15 +46,15 @@ def read_manifest(root: Path) -> dict[str, Any]:
     return manifest
 
 
-def merge_model(
+def merged_manifest(
     root: Path,
     model: str,
     section: Mapping[str, Any],
     *,
     redo_changed: bool = False,
     advice: str = _ADVICE,
-) -> None:
-    """Write the manifest with this model's section; images and mutants there are stay in it.
+) -> dict[str, Any]:
+    """Return the manifest with this model's section; images and mutants there are stay in it.
 
     Args:
         root: The experiment's folder.
@@ -93,6 +93,23 @@ def merge_model(
             for suite in {**before["suites"], **section["suites"]}
         }
     manifest["models"][model] = merged
+    return manifest
+
+
+def merge_model(
+    root: Path,
+    model: str,
+    section: Mapping[str, Any],
+    *,
+    redo_changed: bool = False,
+    advice: str = _ADVICE,
+) -> None:
+    """Write the manifest that `merged_manifest` returns of the same arguments.
+
+    Raises:
+        ConfigError: A setting or an image changed; the fields are named with both values.
+    """
+    manifest = merged_manifest(root, model, section, redo_changed=redo_changed, advice=advice)
     options = orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2
     write_atomic(root / MANIFEST_NAME, orjson.dumps(manifest, option=options) + b"\n")
 

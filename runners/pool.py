@@ -4,41 +4,34 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 
 from runners.campaign import Prepared
-from runners.execution import OnUnit, Summary, finished_entries, run_image
-from runners.ledger import Entry, Ledger, Unit
-from runners.settings import arithmetic
-from scoring.errors import ConfigError, DataError
-
-_Job = tuple[int, int]
-"""Number of a campaign, and of one of its images."""
+from runners.execution import OnUnit, Summary
+from runners.jobs import Job, Jobs, run_job
+from runners.ledger import Entry, Unit
+from scoring.errors import DataError
 
 
 class _Worker:
     """What a worker process holds: set once, when it starts."""
 
-    campaigns: Sequence[tuple[Prepared, Mapping[Unit, Entry]]]
+    campaigns: Sequence[Prepared]
+    done: Sequence[Mapping[Unit, Entry]]
 
 
-def _start(campaigns: Sequence[tuple[Prepared, Mapping[Unit, Entry]]]) -> None:
+def _start(campaigns: Sequence[Prepared], done: Sequence[Mapping[Unit, Entry]]) -> None:
     # The parent decides when to stop: an interrupt at the terminal reaches all of the group.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    _Worker.campaigns = campaigns
+    _Worker.campaigns, _Worker.done = campaigns, done
 
 
-def _run(job: _Job) -> tuple[int, list[tuple[Entry, bool]]]:
-    number, index = job
-    prepared, done = _Worker.campaigns[number]
-    ref = prepared.campaign.images[index]
-    ledger = Ledger(prepared.campaign.root)
-    with arithmetic(prepared.campaign.settings.threads):
-        return number, list(run_image(prepared, ref, done, ledger))
+def _run(job: Job) -> tuple[int, list[tuple[Entry, bool]]]:
+    number, ref = job
+    return number, run_job(_Worker.campaigns[number], ref, _Worker.done[number])
 
 
 def run_in_pool(
@@ -58,57 +51,28 @@ def run_in_pool(
         ConfigError: The number of workers is below 1.
         DataError: See `run_image`; or a worker died, which the message says how to go on from.
     """
-    if workers < 1:
-        raise ConfigError(f"workers: expected a whole number from 1 up, got {workers!r}")
-    started = time.perf_counter()
-    summaries = [Summary() for _ in campaigns]
-
-    def count(number: int, entries: Iterable[tuple[Entry, bool]]) -> None:
-        for entry, is_new in entries:
-            summaries[number].add(entry, is_new=is_new)
-            if on_unit:
-                on_unit(entry, is_new)
-
-    known: list[tuple[Prepared, Mapping[Unit, Entry]]] = []
-    left: list[_Job] = []
-    for number, prepared in enumerate(campaigns):
-        ledger = Ledger(prepared.campaign.root)
-        ledger.close_torn_line()
-        known.append((prepared, ledger.latest()))
-        for index, ref in enumerate(prepared.campaign.images):
-            finished = finished_entries(prepared, ref, known[number][1])
-            if finished is None:
-                left.append((number, index))
-            else:
-                count(number, ((entry, False) for entry in finished))
-    if left:
-        _run_jobs(known, left, workers, count)
-    for summary in summaries:
-        summary.seconds = time.perf_counter() - started
-    return summaries
+    jobs = Jobs(campaigns, workers, on_unit)
+    if jobs.left:
+        _run_jobs(jobs)
+    return jobs.summaries()
 
 
-def _run_jobs(
-    campaigns: Sequence[tuple[Prepared, Mapping[Unit, Entry]]],
-    jobs: Sequence[_Job],
-    workers: int,
-    count: Callable[[int, Iterable[tuple[Entry, bool]]], None],
-) -> None:
-    """Run these images in worker processes; stop all of them if anything stops this one."""
+def _run_jobs(jobs: Jobs) -> None:
+    """Run the images in worker processes; stop all of them if anything stops this one."""
     pool = ProcessPoolExecutor(
-        min(workers, len(jobs)),
+        jobs.workers,
         mp_context=multiprocessing.get_context("spawn"),
         initializer=_start,
-        initargs=(campaigns,),
+        initargs=(jobs.campaigns, jobs.done),
     )
     try:
         waiting: set[Future[tuple[int, list[tuple[Entry, bool]]]]] = {
-            pool.submit(_run, job) for job in jobs
+            pool.submit(_run, job) for job in jobs.left
         }
         while waiting:
             finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
             for future in finished:
-                count(*future.result())
+                jobs.count(*future.result())
     except BrokenProcessPool as error:
         raise DataError(
             "a worker process died (out of memory, or killed); what is finished is kept, and the "

@@ -14,6 +14,7 @@ from scoring.curtailment import CurtailedKinds, CurtailedRule, Curtailment
 from scoring.errors import ConfigError
 
 OnError = Literal["skip", "stop"]
+Chunk = int | Literal["auto"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,8 +27,9 @@ class Settings:
         score_threshold: Detections below it are dropped, of original and mutants alike, after
             NMS; 0 to 1.
         classes: Label ids to keep; None keeps all.
-        chunk: Passes that run as one batch; None means all T. It is a constant of the campaign,
-            since a batch of another size runs other kernels.
+        chunk: Passes that run as one batch, at most T. It is a constant of the campaign, since a
+            batch of another size runs other kernels. `auto`: what the manifest says, or what pays
+            on the first image.
         threads: CPU threads of each worker, likewise a constant.
         precision: Arithmetic of float32 on CUDA, likewise: `fp32`, or the faster and coarser
             `tf32`.
@@ -44,7 +46,7 @@ class Settings:
     seed: int = 0
     score_threshold: float = 0.5
     classes: tuple[int, ...] | None = None
-    chunk: int | None = None
+    chunk: Chunk = "auto"
     threads: int = 1
     precision: Precision = "fp32"
     curtail: CurtailedKinds | None = None
@@ -60,10 +62,13 @@ class Settings:
             raise ConfigError(
                 f"score threshold: expected a number in 0..1, got {self.score_threshold!r}"
             )
-        if self.chunk is not None and not 1 <= self.chunk <= self.passes:
-            raise ConfigError(
-                f"chunk: expected 1 to {self.passes} passes in a batch, got {self.chunk!r}"
-            )
+        if self.chunk != "auto":
+            is_whole = isinstance(self.chunk, int) and not isinstance(self.chunk, bool)
+            if not is_whole or not 1 <= self.chunk <= self.passes:
+                raise ConfigError(
+                    f"chunk: expected auto, or 1 to {self.passes} passes in a batch, got "
+                    f"{self.chunk!r}"
+                )
         if self.precision not in PRECISIONS:
             raise ConfigError(
                 f"precision: expected {' or '.join(PRECISIONS)}, got {self.precision!r}"
@@ -80,7 +85,7 @@ class Settings:
                 raise ConfigError("curtail mutants: expected 'curtail' to say which kind kills")
             return
         Curtailment(self.passes, self.curtail, self.kill_rule, self.curtail_mutants)
-        if self.chunk not in (None, 1):
+        if self.chunk not in ("auto", 1):
             raise ConfigError(
                 f"chunk {self.chunk}: curtailed passes run one by one, for each may be the last; "
                 f"leave the chunk out"
@@ -96,8 +101,8 @@ class Settings:
 
     @property
     def chunk_size(self) -> int:
-        """Passes that run as one batch."""
-        return self.chunk or self.passes
+        """Passes that run as one batch; all of them while nothing is measured."""
+        return self.passes if self.chunk == "auto" else self.chunk
 
     def chunks(self) -> list[range]:
         """Return the numbers of the passes of each batch."""

@@ -49,7 +49,7 @@ class SuiteScores:
         stems: I images.
         mutants: M pairs of operator and tag.
         values: (I, M, 37) in the order of `COLUMNS`; a row of NaN where the mutant crashed on the
-            image: neither a kill nor a survival, and counted.
+            image, which is no kill and is counted.
         is_equivalent: (M,) True where a mutant does what the original does, which counts for no
             score; None means that none is.
         curtailed: What stands behind the rows if passes were curtailed: these hold the counts of
@@ -145,14 +145,12 @@ class SuiteScores:
     ) -> npt.NDArray[np.float64]:
         """Return (I,) the share of mutants that each image kills.
 
-        A mutant that crashed on the image is neither killed nor survived there, and is left out.
-        NaN if none is left, or where one is not settled on the image.
+        NaN if all are equivalent, or where one is not settled on the image.
         """
         found = self.verdicts(kind, rule, rules)[:, self.is_counted]
-        there = self.has_row[:, self.is_counted]
-        n_there = there.sum(axis=1)
-        kills = ((found == KILLED) & there).sum(axis=1)
-        shares = np.where(n_there > 0, kills / np.maximum(n_there, 1), np.nan)
+        if not found.shape[1]:
+            return np.full(len(found), np.nan)
+        shares = (found == KILLED).mean(axis=1)
         return np.where((found == OPEN).any(axis=1), np.nan, shares)
 
     def kill_share(self, kind: str, rule: KillRule, rules: Rules = DEEPLUQ) -> Interval:

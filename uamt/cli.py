@@ -160,9 +160,12 @@ def _add_option(parser: argparse.ArgumentParser, option: Option) -> None:
     if option.shape == "yes":
         parser.add_argument(option.flag, action="store_true", **arguments)
     else:
-        metavar = {"table": "NAME=VALUE", "whole": "N", "number": "X"}.get(
-            option.shape, option.shape.upper()
-        )
+        metavar = {
+            "table": "NAME=VALUE",
+            "whole": "N",
+            "number": "X",
+            "auto or whole": "auto/N",
+        }.get(option.shape, option.shape.upper())
         parser.add_argument(
             option.flag, action="append", metavar=metavar.replace("|", "/"), **arguments
         )

@@ -13,6 +13,7 @@ from uamt.presentation import LEGEND, count_of, table_text
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from runners.campaign import Campaign
     from runners.execution import Summary
     from scoring.rules import Rules
 
@@ -79,7 +80,7 @@ def _doctor_images(folder: str | None) -> dict[str, Tensor]:
 def run(arguments: argparse.Namespace) -> int:
     """Run an experiment; resumes."""
     from uamt.cli import given_options
-    from uamt.configuration import campaign, load, resolve, save
+    from uamt.configuration import campaign, load, ray_options, resolve, save
 
     file = Path(arguments.experiment) if arguments.experiment else None
     values = resolve(file, given_options(arguments))
@@ -90,17 +91,18 @@ def run(arguments: argparse.Namespace) -> int:
     from uamt.experiments import run_prepared
     from uamt.progress import unit_progress
 
+    ray = ray_options(values)
     built, notes = campaign(values, load(values))
     for note in notes:
         print(f"note: {note}", file=sys.stderr)
     prepared = prepare(built, redo_changed=values["redo_changed"])
     save(values, built)
     with unit_progress([built]) as on_unit:
-        (summary,) = run_prepared([prepared], values["workers"], on_unit)
-    return _print_run(summary, Path(values["out"]), values["passes"])
+        (summary,) = run_prepared([prepared], values["workers"], on_unit, ray)
+    return _print_run(summary, prepared.campaign)
 
 
-def _print_run(summary: Summary, root: Path, passes: int) -> int:
+def _print_run(summary: Summary, campaign: Campaign) -> int:
     for (suite, image), message in summary.unreadable.items():
         print(f"skipped image '{suite}/{image}': {message}", file=sys.stderr)
     for entry in summary.crashed[:10]:
@@ -118,13 +120,21 @@ def _print_run(summary: Summary, root: Path, passes: int) -> int:
             file=sys.stderr,
         )
     print(
-        f"{count_of(summary.n_run, 'unit')} (image x mutant, {passes} passes each) run in "
+        f"{count_of(summary.n_run, 'unit')} (image x mutant, {campaign.settings.passes} passes "
+        f"each) run in "
         f"{summary.seconds:.0f} s, {summary.n_skipped:,} done before, "
         f"{count_of(len(summary.crashed), 'crash', 'crashes')}, "
         f"{count_of(len(summary.unreadable), 'unreadable image')}."
     )
+    root, shard = campaign.root, campaign.shard
     print(f"Predictions: {root.resolve()}")
-    print(f"Next: uamt score {root}")
+    if shard.count > 1:
+        print(
+            f"Shard {shard}: {len(campaign.own_images)} of {len(campaign.images)} images. Next, "
+            f"once all {shard.count} shards are done: uamt score {root}"
+        )
+    else:
+        print(f"Next: uamt score {root}")
     return DONE if summary.is_clean else INCOMPLETE
 
 

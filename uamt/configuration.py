@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     from mutators import Operator
     from runners.campaign import Campaign
     from runners.detectors import Detector
+    from runners.ray_engine import RayOptions
+
+
+_NOT_SAVED = ("operators", "redo_changed", "shard", "engine", "address", "gpu_fraction")
+"""What is saved otherwise, or is said of one run of an experiment and not of the experiment."""
 
 
 def resolve(file: Path | None, flags: Mapping[str, Any]) -> dict[str, Any]:
@@ -64,6 +69,7 @@ def campaign(values: Mapping[str, Any], detector: Detector) -> tuple[Campaign, l
     from runners.campaign import Campaign
     from runners.images import list_suites
     from runners.settings import Settings
+    from runners.shards import Shard
 
     named = isinstance(values["suites"], Mapping)
     operators, notes = _operators(values, detector)
@@ -83,8 +89,26 @@ def campaign(values: Mapping[str, Any], detector: Detector) -> tuple[Campaign, l
         root=Path(values["out"]),
         on_error=values["on_error"],
         use_memo=not values["no_memo"],
+        shard=Shard.parse(values["shard"]) if values["shard"] else Shard(),
     )
     return built, notes
+
+
+def ray_options(values: Mapping[str, Any]) -> RayOptions | None:
+    """Return how a resolved configuration uses Ray, or None if it does not.
+
+    Raises:
+        ConfigError: Ray's options are given and Ray is not the engine, or one is out of range.
+    """
+    if values["engine"] != "ray":
+        for key in ("address", "gpu_fraction"):
+            if values[key]:
+                raise ConfigError(f"{BY_KEY[key].flag}: expected --engine ray with it")
+        return None
+
+    from runners.ray_engine import RayOptions
+
+    return RayOptions(values["address"], values["gpu_fraction"])
 
 
 def _operators(values: Mapping[str, Any], detector: Detector) -> tuple[list[Operator], list[str]]:
@@ -113,7 +137,7 @@ def save(values: Mapping[str, Any], campaign: Campaign) -> Path:
 
     tree: dict[str, Any] = {}
     for key, value in values.items():
-        if value is None or key.split(".")[0] in ("operators", "redo_changed"):
+        if value is None or key.split(".")[0] in _NOT_SAVED:
             continue
         *above, last = key.split(".")
         place = tree

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from runners.detectors import Detector
     from runners.execution import Summary
     from runners.ledger import Entry
+    from runners.ray_engine import RayOptions
 
 OnUnit = Callable[["Entry", bool], None]
 
@@ -25,6 +26,7 @@ def run(
     names: Literal["stem", "path"] = "stem",
     suites: Literal["one", "folders"] = "one",
     workers: int = 1,
+    shard: str | None = None,
     on_error: Literal["skip", "stop"] = "skip",
     redo_changed: bool = False,
     memo: bool = True,
@@ -44,6 +46,7 @@ def run(
         suites: The folder is one suite, or each folder in it is one.
         workers: Processes; with more than one, a script needs the usual
             `if __name__ == "__main__"`.
+        shard: `I/N`: take part I of N of the images.
         on_error: Record an unreadable image or a crash and go on, or stop.
         redo_changed: Run again what a changed configuration touches, instead of refusing it.
         memo: Compute once an image what lies before the sites; without it every pass is computed
@@ -62,6 +65,7 @@ def run(
     from runners.campaign import Campaign, prepare
     from runners.images import list_suites
     from runners.settings import Settings
+    from runners.shards import Shard
 
     if operators is None:
         operators, _ = fitting(detector, [MCDropout(), MCDropBlock()])
@@ -73,6 +77,7 @@ def run(
         root=Path(out),
         on_error=on_error,
         use_memo=memo,
+        shard=Shard.parse(shard) if shard else Shard(),
     )
     return run_prepared([prepare(campaign, redo_changed=redo_changed)], workers)[0]
 
@@ -94,12 +99,25 @@ def fitting(detector: Detector, operators: Sequence[Operator]) -> tuple[list[Ope
 
 
 def run_prepared(
-    campaigns: Sequence[Prepared], workers: int = 1, on_unit: OnUnit | None = None
+    campaigns: Sequence[Prepared],
+    workers: int = 1,
+    on_unit: OnUnit | None = None,
+    ray: RayOptions | None = None,
 ) -> list[Summary]:
-    """Run prepared campaigns, in this process or in a pool, and return what was done in each."""
+    """Run prepared campaigns, in this process, in a pool or on Ray; return what was done in each.
+
+    Args:
+        campaigns: As `prepare` returns them.
+        workers: Number of processes, or of Ray actors.
+        on_unit: Called with each unit's entry, and whether it was run now.
+        ray: How to use Ray; None leaves it out.
+    """
     from runners.execution import run_serially
     from runners.pool import run_in_pool
+    from runners.ray_engine import run_on_ray
 
+    if ray:
+        return run_on_ray(campaigns, workers, ray, on_unit)
     if workers == 1:
         return [run_serially(prepared, on_unit) for prepared in campaigns]
     return run_in_pool(campaigns, workers, on_unit)

@@ -19,9 +19,9 @@ class Option:
     Args:
         key: Dotted key of the TOML file.
         flag: Flag of the command line.
-        shape: What a value is: `text`, `whole`, `number`, `yes`, `texts`, `wholes`, `numbers`,
-            `patterns` (one text or several), `table` (of text or numbers by name), or a choice
-            as `a|b`.
+        shape: What a value is: `text`, `whole`, `number`, `yes`, `auto or whole`, `texts`,
+            `wholes`, `numbers`, `patterns` (one text or several), `table` (of text or numbers by
+            name), or a choice as `a|b`.
         help: What it does, for `--help` and the documentation.
         default: What holds without it.
     """
@@ -90,7 +90,13 @@ OPTIONS = (
         "score_threshold", "--score-threshold", "number", "least score of a detection, 0 to 1", 0.5
     ),
     Option("classes", "--classes", "wholes", "label ids to keep; none: all"),
-    Option("chunk", "--chunk", "whole", "passes in one batch; none: all T"),
+    Option(
+        "chunk",
+        "--chunk",
+        "auto or whole",
+        "passes in one batch; auto: all T or 1, whichever pays on the first image",
+        "auto",
+    ),
     Option("threads", "--threads", "whole", "CPU threads per worker", 1),
     Option("workers", "--workers", "whole", "worker processes", 1),
     Option(
@@ -100,6 +106,10 @@ OPTIONS = (
         "compute every pass as a whole; the results are the same, and take longer",
         False,
     ),
+    Option("shard", "--shard", "text", "I/N: this run takes part I of N of the images"),
+    Option("engine", "--engine", "local|ray", "where workers run: this machine or Ray", "local"),
+    Option("address", "--address", "text", "Ray cluster to join; none: one on this machine"),
+    Option("gpu_fraction", "--gpu-fraction", "number", "GPUs that each Ray worker takes", 0),
     Option("on_error", "--on-error", "skip|stop", "what a bad image or a crash does", "skip"),
     Option(
         "redo_changed",
@@ -161,6 +171,10 @@ _SHAPES: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "text": ("text", lambda v: isinstance(v, str)),
     "whole": ("a whole number", lambda v: isinstance(v, int) and not isinstance(v, bool)),
     "number": ("a number", lambda v: isinstance(v, int | float) and not isinstance(v, bool)),
+    "auto or whole": (
+        "auto or a whole number",
+        lambda v: v == "auto" or (isinstance(v, int) and not isinstance(v, bool)),
+    ),
     "yes": ("true or false", lambda v: isinstance(v, bool)),
 }
 
@@ -216,7 +230,9 @@ def parse_flag(option: Option, texts: Sequence[str] | bool) -> Any:
 
 
 def _parse_one(flag: str, shape: str, text: str) -> Any:
-    convert = {"whole": int, "number": float}.get(shape, str)
+    if shape == "auto or whole" and text == "auto":
+        return text
+    convert = {"whole": int, "auto or whole": int, "number": float}.get(shape, str)
     try:
         return convert(text)
     except ValueError:

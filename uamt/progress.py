@@ -17,10 +17,14 @@ if TYPE_CHECKING:
 
 @contextmanager
 def unit_progress(campaigns: Sequence[Campaign]) -> Iterator[Callable[[Entry, bool], None]]:
-    """Return a context that counts the units of all campaigns."""
-    total = sum(len(campaign.images) * len(campaign.mutants()) for campaign in campaigns)
+    """Return a context that counts the units of all campaigns, over all workers.
+
+    The rate and the time left are those of the units that are run: what was done before counts
+    as done, and takes no time.
+    """
+    total = sum(len(campaign.own_images) * len(campaign.mutants()) for campaign in campaigns)
     with _bar(total, "running", "unit") as bar:
-        yield lambda entry, is_new: _step(bar)
+        yield lambda entry, is_new: (_step if is_new else _skip)(bar)
 
 
 @contextmanager
@@ -34,5 +38,22 @@ def _step(bar: tqdm[Any]) -> None:
     bar.update()
 
 
+def _skip(bar: tqdm[Any]) -> None:
+    if bar.disable:
+        return
+    bar.unpause()
+    bar.initial += 1
+    bar.n += 1
+    bar.last_print_n += 1
+
+
 def _bar(total: int, name: str, unit: str) -> tqdm[Any]:
-    return tqdm(total=total, desc=name, unit=unit, file=sys.stderr, disable=not sys.stderr.isatty())
+    # Workers report in bursts, so the rate is that of the whole run: smoothing 0.
+    return tqdm(
+        total=total,
+        desc=name,
+        unit=unit,
+        file=sys.stderr,
+        smoothing=0,
+        disable=not sys.stderr.isatty(),
+    )

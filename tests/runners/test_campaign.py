@@ -49,7 +49,7 @@ def campaign(detector: Detector, pictures: Path, tmp_path: Path) -> Campaign:
         detector=detector,
         suites=list_suites({"photos": pictures}),
         operators=SWEEPS,
-        settings=Settings(passes=3),
+        settings=Settings(passes=3, chunk=3),
         root=tmp_path / "experiment",
     )
 
@@ -199,11 +199,14 @@ def test_mutants_and_images_may_be_added(campaign: Campaign) -> None:
 @pytest.mark.parametrize(
     ("settings", "field"),
     [
-        (Settings(passes=3, seed=1), "settings.seed was 0, is 1"),
-        (Settings(passes=2), "settings.passes was 3, is 2"),
+        (Settings(passes=3, chunk=3, seed=1), "settings.seed was 0, is 1"),
+        (Settings(passes=2, chunk=2), "settings.passes was 3, is 2"),
         (Settings(passes=3, chunk=1), "settings.chunk was 3, is 1"),
-        (Settings(passes=3, score_threshold=0.25), "settings.score_threshold was 0.5, is 0.25"),
-        (Settings(passes=3, classes=(1,)), r"settings.classes was null, is \[1\]"),
+        (
+            Settings(passes=3, chunk=3, score_threshold=0.25),
+            "settings.score_threshold was 0.5, is 0.25",
+        ),
+        (Settings(passes=3, chunk=3, classes=(1,)), r"settings.classes was null, is \[1\]"),
     ],
 )
 def test_a_changed_setting_is_refused_by_name_and_redone_on_request(
@@ -335,7 +338,7 @@ def test_chunks_of_one_give_the_same_detections(campaign: Campaign, tmp_path: Pa
 
 def test_threads_are_restored(campaign: Campaign) -> None:
     before = torch.get_num_threads()
-    run(changed(campaign, settings=Settings(passes=3, threads=2)))
+    run(changed(campaign, settings=Settings(passes=3, chunk=3, threads=2)))
     assert torch.get_num_threads() == before
 
 

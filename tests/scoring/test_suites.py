@@ -170,17 +170,6 @@ def test_the_strongest_uncertainty_score_is_the_largest_mean() -> None:
     assert scores.strongest_uncertainty() == ("[miss] mi_diff", 0.4)
 
 
-def test_a_pair_that_crashed_is_left_out_of_the_kill_share() -> None:
-    # Image 0 survives one mutant and crashes under the other; image 1 kills one of two.
-    scores = suite([[0, 10], [10, 0]])
-    scores.values[0, 1] = np.nan
-    for rule in KILL_RULES:
-        assert scores.kill_share_per_image("miss", rule).tolist() == [0.0, 0.5]
-        assert scores.kill_share("miss", rule).value == 0.25
-    scores.values[0, 0] = np.nan
-    assert np.isnan(scores.kill_share_per_image("miss", "any")[0])
-
-
 def test_pairs_that_crashed_are_no_kills_and_are_counted() -> None:
     scores = suite([[10, 10], [10, 10]])
     scores.values[0, 1] = np.nan

@@ -22,6 +22,8 @@ SMALL_RUN = (
     "3",
     "--passes",
     "3",
+    "--chunk",
+    "3",
 )
 """Three mutants of three passes."""
 

@@ -188,7 +188,7 @@ def test_a_stopped_run_started_again_ends_as_an_undisturbed_one(
 ) -> None:
     photos = copy_photos(tmp_path / "photos", 6)
     arguments = ("--images", photos, "--workers", workers, "--dropout-rates", "0.1,0.2,0.3,0.5")
-    small = ("--blocks", "3,5", "--dropblock-rates", "0.2", "--passes", "4")
+    small = ("--blocks", "3,5", "--dropblock-rates", "0.2", "--passes", "4", "--chunk", "4")
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
     code, _, _ = uamt("run", *DEMO, *arguments[:2], *arguments[4:], *small, "--out", whole)
     assert code == 0
