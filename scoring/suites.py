@@ -158,7 +158,12 @@ class SuiteScores:
 
         Img-MS saturates at 1 on most suites; this share still tells them apart.
         """
-        return interval_over_images(self.kill_share_per_image(kind, rule, rules))
+        return interval_over_images(self._shares(kind, rule, rules))
+
+    def _shares(self, kind: str, rule: KillRule, rules: Rules) -> npt.NDArray[np.float64]:
+        """Return the kill shares of the images on which not every mutant crashed."""
+        has_any = self.has_row[:, self.is_counted].any(axis=1) | ~self.is_counted.any()
+        return self.kill_share_per_image(kind, rule, rules)[has_any]
 
     def mildest_kill(self, kind: str, rule: KillRule, rules: Rules = DEEPLUQ) -> str | None:
         """Return the smallest rate at which a mutant is killed, as its tag writes it.
@@ -205,7 +210,7 @@ def kill_share_difference(
 
     The images of the two suites are resampled independently.
     """
-    shares = [s.kill_share_per_image(kind, rule, rules) for s in (stronger, weaker)]
+    shares = [s._shares(kind, rule, rules) for s in (stronger, weaker)]
     resampled = [resampled_means(share, seed) for seed, share in enumerate(shares)]
     low, high = np.percentile(resampled[0] - resampled[1], [2.5, 97.5])
     return Interval(float(shares[0].mean() - shares[1].mean()), float(low), float(high))
