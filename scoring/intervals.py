@@ -26,9 +26,9 @@ def interval_over_images(per_image: npt.NDArray[np.float64]) -> Interval:
         per_image: (I,) one share per image.
 
     Returns:
-        NaN where the share of an image is.
+        NaN where the share of an image is, or where there is no image.
     """
-    if np.isnan(per_image).any():
+    if not len(per_image) or np.isnan(per_image).any():
         return Interval(float("nan"), float("nan"), float("nan"))
     low, high = np.percentile(resampled_means(per_image, seed=0), [2.5, 97.5])
     return Interval(float(per_image.mean()), float(low), float(high))

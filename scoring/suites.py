@@ -211,6 +211,8 @@ def kill_share_difference(
     The images of the two suites are resampled independently.
     """
     shares = [s._shares(kind, rule, rules) for s in (stronger, weaker)]
+    if not all(len(share) for share in shares):
+        return Interval(float("nan"), float("nan"), float("nan"))
     resampled = [resampled_means(share, seed) for seed, share in enumerate(shares)]
     low, high = np.percentile(resampled[0] - resampled[1], [2.5, 97.5])
     return Interval(float(shares[0].mean() - shares[1].mean()), float(low), float(high))
