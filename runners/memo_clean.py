@@ -25,7 +25,7 @@ class CleanTensors:
 
     def __init__(self) -> None:
         self._known: dict[int, _Clean] = {}
-        self._lent: list[int] = []
+        self._lent: set[int] = set()
         self._n_values = 0
 
     def new_value(self) -> int:
@@ -35,16 +35,18 @@ class CleanTensors:
 
     def add(self, tensor: Tensor, value: int) -> None:
         """Know a tensor until it is dropped; it must have a version count."""
+        self._lent.discard(id(tensor))
         self._known[id(tensor)] = _Clean(tensor, tensor._version, value)
 
     def lend(self, tensor: Tensor, value: int) -> None:
         """Know a tensor, as it is now, until the pass ends."""
         self.add(tensor, value)
-        self._lent.append(id(tensor))
+        self._lent.add(id(tensor))
 
     def drop(self, tensors: Sequence[Tensor]) -> None:
         """Know these no longer."""
         for tensor in tensors:
+            self._lent.discard(id(tensor))
             self._known.pop(id(tensor), None)
 
     def end_pass(self) -> None:

@@ -14,8 +14,9 @@ from scoring.detections import Detections
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from mutators import Mutant
+    from mutators import Mutant, Operator
     from runners.detectors import Detector
+    from runners.settings import Settings
 
 Outcome = Literal["ok", "FAILED", "inconclusive"]
 
@@ -93,12 +94,37 @@ def examine(
             checks.append(
                 _strong_rate(operator.name, _count_differing(plain, strong), len(images), found)
             )
+            replayed = _with_memo(detector, images, operator, settings)
+            checks.append(
+                _memo(operator.name, _count_differing(strong, replayed), is_deterministic)
+            )
         after = _Snapshot.of(detector.model)
         behind = {key: run_original(detector, image, settings) for key, image in images.items()}
         checks += _nothing_left(before, after, operators[0].mutants()[0], detector.model)
         checks.append(_same_outputs(_count_differing(plain, behind), is_deterministic))
     checks += [Check("every operator can run here", "ok", note) for note in notes]
     return checks
+
+
+def _with_memo(
+    detector: Detector, images: Mapping[str, Tensor], operator: Operator, settings: Settings
+) -> dict[str, list[Detections]]:
+    """Return the passes of the operator's first mutant as a campaign computes them."""
+    from runners.memo import Memo
+    from runners.passes import run_mutant, run_original_once
+
+    mutant = operator.mutants()[0]
+    with mutant.mutation.on_model(detector.model) as injection:
+        sites = {site.name for site in injection.sites}
+    passes = {}
+    for key, image in images.items():
+        memo = Memo(image.to(detector.device))
+        run_original_once(detector, image, settings, memo=memo, sites=sites)
+        # Twice: what the model does to kept values shows the second time.
+        for _ in range(2):
+            passes[key], _ = run_mutant(detector, image, key, mutant, settings, memo=memo)
+        memo.clear()
+    return passes
 
 
 def _equal(one: Detections, other: Detections) -> bool:
@@ -170,6 +196,15 @@ def _strong_rate(operator: str, differing: int, n_images: int, found: int) -> Ch
     if not found:
         return Check(claim, "inconclusive", f"{detail}, and the original finds nothing on them")
     return Check(claim, "FAILED", f"{detail}; choose other --sites")
+
+
+def _memo(operator: str, differing: int, is_deterministic: bool) -> Check:
+    claim = f"{operator} is bit-identical where passes share what no mask reaches"
+    if not is_deterministic:
+        return Check(claim, "ok", "the original differs from run to run, so nothing is shared")
+    if differing:
+        return Check(claim, "FAILED", f"{differing} images differ; run with --no-memo")
+    return Check(claim, "ok", "boxes, labels, scores and vectors equal those of whole passes")
 
 
 def _same_outputs(differing: int, is_deterministic: bool) -> Check:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
+from types import MethodType
 from typing import Any
 
 import pytest
@@ -52,6 +53,18 @@ def test_a_broken_trail_is_no_fault_where_the_model_returns_its_vectors() -> Non
 
     model = altered("ssdlite320_mobilenet_v3_large", with_vectors)
     assert not detect_with_class_vectors(model, [image(3)])[0]["class_probs"].any()
+
+
+def test_a_method_put_on_the_model_itself_runs_with_what_is_followed() -> None:
+    def forward(self: nn.Module, images: list[Tensor]) -> Any:
+        return type(self).forward(self, images)
+
+    model = copy.copy(small_model("ssdlite320_mobilenet_v3_large"))
+    expected = detect_with_class_vectors(model, [image(3)])
+    model.__dict__["forward"] = MethodType(forward, model)
+    found = detect_with_class_vectors(model, [image(3)])
+    assert torch.equal(found[0]["class_probs"], expected[0]["class_probs"])
+    assert len(found[0]["scores"])
 
 
 @pytest.mark.parametrize(

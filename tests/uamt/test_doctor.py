@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,6 +15,8 @@ from mutators import DropoutMutation, Injection
 from runners.builtin import suites
 from runners.detectors import load_detector
 from runners.images import list_images, read_image
+from runners.memo_entries import Entry
+from runners.memo_values import build
 from tests.runners.test_runs_of_builders import detector_of
 from tests.uamt.conftest import Command
 from uamt.doctor import Check, count_hooks, examine
@@ -41,6 +43,8 @@ def test_every_check_holds_on_the_demo_detectors(uamt: Command, model: str) -> N
         "mc_dropblock at rate 0 is bit-identical",
         "mc_dropout at rate 0.5 changes detections",
         "mc_dropblock at rate 0.5 changes detections",
+        "mc_dropout is bit-identical where passes share",
+        "mc_dropblock is bit-identical where passes share",
         "class vector",
         "norm layers",
         "parameters and buffers",
@@ -166,3 +170,15 @@ def test_unknown_sites_are_wrong_usage(uamt: Command) -> None:
     code, _, stderr = uamt("doctor", "demo_fasterrcnn", "--sites", "no.such.*")
     assert code == 2
     assert "matches no module" in stderr
+
+
+def test_a_memo_that_hands_out_other_values_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def halved(entry: Entry, given: Sequence[torch.Tensor], lender: object) -> object:
+        return build(entry.shape, [tensor / 2 for tensor in entry.kept])
+
+    monkeypatch.setattr(Entry, "result", halved)
+    checks = outcomes(examine(load_detector("demo_retinanet"), pictures(1)))
+    assert {claim for claim, outcome in checks.items() if outcome == "FAILED"} == {
+        "mc_dropout is bit-identical where passes share what no mask reaches",
+        "mc_dropblock is bit-identical where passes share what no mask reaches",
+    }
