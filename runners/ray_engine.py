@@ -48,9 +48,10 @@ class _Worker:
     over what that one finished.
     """
 
-    def __init__(self, campaigns: Sequence[Prepared]) -> None:
-        self._campaigns = campaigns
-        self._done = [Ledger(prepared.campaign.root).latest() for prepared in campaigns]
+    def __init__(self, shared: Sequence[Any]) -> None:
+        (reference,) = shared
+        self._campaigns: Sequence[Prepared] = _import_ray().get(reference)
+        self._done = [Ledger(prepared.campaign.root).latest() for prepared in self._campaigns]
 
     def ready(self) -> None:
         """Return once the actor is there."""
@@ -110,7 +111,8 @@ def _run_jobs(ray: Any, jobs: Jobs, options: RayOptions) -> None:
         max_restarts=-1,
         max_task_retries=_RETRIES,
     )
-    shared = ray.put(jobs.campaigns)
+    # In a list, for Ray resolves a bare reference only once, and not for an actor's successor.
+    shared = [ray.put(jobs.campaigns)]
     actors = [actor.remote(shared) for _ in range(jobs.workers)]
     left = iter(jobs.left)
     n_waiting = len(jobs.left)
