@@ -46,8 +46,9 @@ class Settling:
         Raises:
             DataError: Its class vectors differ in length from the original's.
         """
-        sides = (Passes.from_list([d]) for d in (self._original[self._n_run], found))
-        for kind, is_changed in enumerate(changed_passes(track(*sides).counts())):
+        original = Passes.from_list([self._original[self._n_run]])
+        counts = track(original, Passes.from_list([found])).counts()
+        for kind, is_changed in enumerate(changed_passes(counts)):
             self._changed[kind] += is_changed
         self._n_run += 1
         return self._curtailment.is_enough(self._changed, self._n_run, self._already_killed)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torchvision.models.detection import FCOS, FasterRCNN, RetinaNet
@@ -104,8 +105,10 @@ class Detector:
             by_size[tuple(image.shape)].append(i)
         found: dict[int, Detections] = {}
         for positions in by_size.values():
-            batch = [images[i].to(self.device) for i in positions]
-            found.update(zip(positions, map(_to_detections, self._forward(batch)), strict=True))
+            # One image in many passes is moved once.
+            moved = {id(images[i]): images[i].to(self.device) for i in positions}
+            batch = [moved[id(images[i])] for i in positions]
+            found.update(zip(positions, _to_host(self._forward(batch)), strict=True))
         return [found[i] for i in range(len(images))]
 
     def _forward(self, batch: Sequence[Tensor]) -> list[dict[str, Tensor]]:
@@ -117,18 +120,29 @@ class Detector:
             return detect_with_class_vectors(self.model, batch, boxes_only=True)
 
 
-def _to_detections(output: Mapping[str, Tensor]) -> Detections:
-    # Stable, so that torchvision's order of equal scores stays; double, since numpy has no
-    # bfloat16 and every narrower float is exact in it.
+def _to_host(outputs: Sequence[Mapping[str, Tensor]]) -> list[Detections]:
+    """Return the detections of a batch, moved to the CPU at once; the device keeps nothing."""
+    columns = [column for output in outputs for column in _ordered(output)]
+    # Double, since numpy has no bfloat16 and every narrower float and every label is exact in it.
+    flat = torch.cat([column.reshape(-1).double() for column in columns]).cpu().numpy()
+    ends = np.cumsum([column.numel() for column in columns])
+    parts = [
+        # Labels that are no whole numbers stay what they are, to be refused.
+        (part if column.is_floating_point() or column.dim() > 1 else part.astype(np.int64)).reshape(
+            tuple(column.shape)
+        )
+        for part, column in zip(np.split(flat, ends[:-1]), columns, strict=True)
+    ]
+    return [Detections(*parts[start : start + 4]) for start in range(0, len(parts), 4)]
+
+
+def _ordered(output: Mapping[str, Tensor]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    # Stable, so that torchvision's order of equal scores stays.
     order = output["scores"].argsort(descending=True, stable=True)
-    return Detections.from_torchvision(
-        {
-            "boxes": output["boxes"][order].double(),
-            "labels": output["labels"][order],
-            "scores": output["scores"][order].double(),
-            "class_probs": output["class_probs"][order].double(),
-        }
+    boxes, labels, scores, probs = (
+        output[name][order] for name in ("boxes", "labels", "scores", "class_probs")
     )
+    return boxes.reshape(-1, 4), labels, scores, probs
 
 
 def load_detector(

@@ -1,4 +1,4 @@
-"""Jobs: whole images, which the engines hand to their workers."""
+"""Jobs: images, which the engines hand to their workers."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 
 from runners.campaign import Prepared
-from runners.execution import OnUnit, Summary, finished_entries, run_image
+from runners.curtailed import in_turn
+from runners.execution import OnUnit, Summary, finished_entries, run_images
 from runners.images import ImageRef
 from runners.ledger import Entry, Ledger, Unit
 from runners.settings import arithmetic
 from scoring.errors import ConfigError
 
-Job = tuple[int, ImageRef]
-"""Number of a campaign, and one of its images."""
+Job = tuple[int, tuple[ImageRef, ...]]
+"""Number of a campaign, and images of it that follow each other: one, or those of a suite."""
 
 Entries = Iterable[tuple[Entry, bool]]
 """What became of units, and whether each was run now."""
@@ -46,16 +47,17 @@ class Jobs:
             ledger = Ledger(prepared.campaign.root)
             ledger.close_torn_line()
             self.done.append(ledger.latest())
-            for ref in prepared.campaign.own_images:
-                finished = finished_entries(prepared, ref, self.done[number])
+            campaign = prepared.campaign
+            for images in in_turn(campaign.own_images, campaign.settings.curtailment):
+                finished = finished_entries(prepared, images, self.done[number])
                 if finished is None:
-                    self.left.append((number, ref))
+                    self.left.append((number, images))
                 else:
                     self.count(number, ((entry, False) for entry in finished))
         self.workers = min(workers, len(self.left))
 
     def count(self, number: int, entries: Entries) -> None:
-        """Count the units of one image of a campaign."""
+        """Count the units of a job of a campaign."""
         for entry, is_new in entries:
             self._summaries[number].add(entry, is_new=is_new)
             if self._on_unit:
@@ -69,13 +71,14 @@ class Jobs:
 
 
 def run_job(
-    prepared: Prepared, ref: ImageRef, done: Mapping[Unit, Entry]
+    prepared: Prepared, images: Sequence[ImageRef], done: Mapping[Unit, Entry]
 ) -> list[tuple[Entry, bool]]:
-    """Run one image in a worker.
+    """Run the images of a job in a worker.
 
     Raises:
-        DataError: See `run_image`.
+        DataError: See `run_images`.
     """
     ledger = Ledger(prepared.campaign.root)
-    with arithmetic(prepared.campaign.settings.threads):
-        return list(run_image(prepared, ref, done, ledger))
+    settings = prepared.campaign.settings
+    with arithmetic(settings.threads, settings.precision):
+        return list(run_images(prepared, images, done, ledger))

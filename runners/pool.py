@@ -30,8 +30,8 @@ def _start(campaigns: Sequence[Prepared], done: Sequence[Mapping[Unit, Entry]]) 
 
 
 def _run(job: Job) -> tuple[int, list[tuple[Entry, bool]]]:
-    number, ref = job
-    return number, run_job(_Worker.campaigns[number], ref, _Worker.done[number])
+    number, images = job
+    return number, run_job(_Worker.campaigns[number], images, _Worker.done[number])
 
 
 def run_in_pool(
@@ -49,7 +49,7 @@ def run_in_pool(
 
     Raises:
         ConfigError: The number of workers is below 1.
-        DataError: See `run_image`; or a worker died, which the message says how to go on from.
+        DataError: See `run_images`; or a worker died, which the message says how to go on from.
     """
     jobs = Jobs(campaigns, workers, on_unit)
     if jobs.left:

@@ -45,7 +45,7 @@ def _set_older(values: Sequence[tuple[Any, bool]]) -> None:
 
 
 def _older_switches() -> list[tuple[Any, bool]]:
-    switches = [torch.backends.cuda.matmul, torch.backends.cudnn]
+    switches: list[Any] = [torch.backends.cuda.matmul, torch.backends.cudnn]
     try:
         return [(switch, switch.allow_tf32) for switch in switches]
     except RuntimeError:

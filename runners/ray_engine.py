@@ -57,9 +57,9 @@ class _Worker:
         """Return once the actor is there."""
 
     def run(self, job: Job) -> tuple[int, list[tuple[Entry, bool]]]:
-        """Run one image."""
-        number, ref = job
-        return number, run_job(self._campaigns[number], ref, self._done[number])
+        """Run the images of a job."""
+        number, images = job
+        return number, run_job(self._campaigns[number], images, self._done[number])
 
 
 def run_on_ray(
@@ -84,7 +84,7 @@ def run_on_ray(
 
     Raises:
         ConfigError: Ray is not installed, there is no such cluster, or no worker fits on it.
-        DataError: See `run_image`; or an image killed its workers.
+        DataError: See `run_images`; or an image killed its workers.
     """
     ray = _import_ray()
     jobs = Jobs([_anywhere(prepared) for prepared in campaigns], workers, on_unit)

@@ -1,0 +1,85 @@
+"""Memory: what happens where a batch of passes does not fit."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+import torch
+
+from runners.settings import Settings
+from scoring.errors import DataError
+
+Result = TypeVar("Result")
+
+_LOG = logging.getLogger(__name__)
+_CPU_ALLOCATOR = ("not enough memory", "can't allocate memory")
+
+
+class OutOfMemoryError(DataError):
+    """A batch of passes does not fit into the memory of the device."""
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Return whether an error says that memory ran out, of a CUDA device or of the CPU."""
+    if isinstance(error, torch.OutOfMemoryError):
+        return True
+    text = str(error)
+    return isinstance(error, RuntimeError) and any(words in text for words in _CPU_ALLOCATOR)
+
+
+def out_of_memory(where: str, settings: Settings, root: Path, model: str) -> OutOfMemoryError:
+    """Return the error of a batch that does not fit, with the command that goes on.
+
+    Args:
+        where: Image and mutant.
+        settings: Of the campaign, whose results hold its chunk.
+        root: The experiment's folder.
+        model: The model's folder name.
+    """
+    size = settings.chunk_size
+    if size == 1:
+        return OutOfMemoryError(
+            f"{where}: memory ran out with one pass in a batch; free memory on the device, use "
+            f"fewer workers on it, or smaller images; what is finished is kept, and the same "
+            f"command goes on from there"
+        )
+    configuration = root / f"experiment_{model}.toml"
+    return OutOfMemoryError(
+        f"{where}: memory ran out with {size} passes in a batch; another chunk makes another "
+        f"experiment, since a batch of another size rounds otherwise: go on with 'uamt run "
+        f"{configuration} --chunk {size // 2} --redo-changed', which runs again what is there, or "
+        f"free memory on the device and give the same command again"
+    )
+
+
+def with_fitting_chunk(
+    settings: Settings, attempt: Callable[[Settings], Result], *, may_change: bool
+) -> tuple[Settings, Result]:
+    """Return what an attempt returns, and the settings with which it did not run out of memory.
+
+    Args:
+        settings: Of a campaign that is about to start.
+        attempt: Runs the heaviest batches.
+        may_change: Whether the chunk may be halved: no result holds it yet.
+
+    Raises:
+        RuntimeError: Memory ran out, and the chunk may not be halved or is 1.
+    """
+    while True:
+        size = settings.chunk_size
+        try:
+            return settings, attempt(settings)
+        except RuntimeError as error:
+            if not is_out_of_memory(error) or not may_change or size == 1:
+                raise
+        # Behind the handler, whose traceback keeps the tensors of the attempt alive.
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        settings = replace(settings, chunk=size // 2)
+        _LOG.warning(
+            "memory ran out with %d passes in a batch; the campaign uses %d", size, size // 2
+        )
