@@ -122,18 +122,21 @@ class Detector:
 
 def _to_host(outputs: Sequence[Mapping[str, Tensor]]) -> list[Detections]:
     """Return the detections of a batch, moved to the CPU at once; the device keeps nothing."""
-    columns = [column for output in outputs for column in _ordered(output)]
+    images = [_ordered(output) for output in outputs]
+    columns = [column for image in images for column in image]
     # Double, since numpy has no bfloat16 and every narrower float and every label is exact in it.
     flat = torch.cat([column.reshape(-1).double() for column in columns]).cpu().numpy()
     ends = np.cumsum([column.numel() for column in columns])
-    parts = [
+    parts = iter(np.split(flat, ends[:-1]))
+    found = []
+    for image in images:
+        boxes, labels, scores, probs = (next(parts).reshape(tuple(c.shape)) for c in image)
         # Labels that are no whole numbers stay what they are, to be refused.
-        (part if column.is_floating_point() or column.dim() > 1 else part.astype(np.int64)).reshape(
-            tuple(column.shape)
+        is_whole = not image[1].is_floating_point()
+        found.append(
+            Detections(boxes, labels.astype(np.int64) if is_whole else labels, scores, probs)
         )
-        for part, column in zip(np.split(flat, ends[:-1]), columns, strict=True)
-    ]
-    return [Detections(*parts[start : start + 4]) for start in range(0, len(parts), 4)]
+    return found
 
 
 def _ordered(output: Mapping[str, Tensor]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
