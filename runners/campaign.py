@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from torch import Tensor
 
@@ -14,7 +14,7 @@ from runners.chunks import ChunkChoice, choose_chunk
 from runners.detectors import Detector
 from runners.fingerprints import FileFingerprint
 from runners.images import ImageRef, read_image
-from runners.ledger import Unit
+from runners.ledger import Ledger, Unit
 from runners.locks import folder_locked
 from runners.manifest import (
     OperatorPlan,
@@ -24,7 +24,8 @@ from runners.manifest import (
     settings_section,
 )
 from runners.manifest_file import configuration_hash, merge_model, merged_manifest, read_manifest
-from runners.passes import run_mutant, run_original
+from runners.memory import with_fitting_chunk
+from runners.passes import run_heaviest, run_mutant, run_original
 from runners.settings import OnError, Settings, arithmetic
 from runners.shards import Shard
 from scoring.errors import ConfigError, DataError
@@ -44,6 +45,9 @@ class Campaign:
         on_error: Whether an unreadable image or a crash is recorded and passed over, or stops.
         use_memo: Share between passes what no mask reaches; the results are the same.
         shard: Which of the images this run takes; the manifest is that of all.
+
+    Raises:
+        ConfigError: A shard is to run with curtailed mutants.
     """
 
     detector: Detector
@@ -54,6 +58,14 @@ class Campaign:
     on_error: OnError = "skip"
     use_memo: bool = True
     shard: Shard = field(default_factory=Shard)
+
+    def __post_init__(self) -> None:
+        if self.settings.curtail_mutants and self.shard.count > 1:
+            raise ConfigError(
+                f"shard {self.shard}: with curtailed mutants the images of a suite follow each "
+                f"other, so that no part of them can run alone; leave --shard or "
+                f"--curtail-mutants out"
+            )
 
     @property
     def images(self) -> list[ImageRef]:
@@ -202,18 +214,16 @@ def _measured(start: _Start, redo_changed: bool) -> tuple[Prepared, dict[str, An
     """Return the campaign and its section of the manifest, measured where that says nothing."""
     detector, fingerprints = start.campaign.detector, start.fingerprints
     before = read_manifest(start.campaign.root)["models"].get(detector.name, {})
-    with arithmetic(start.campaign.settings.threads):
-        chunk = _chunk(start, before.get("settings", {}))
-        settings = replace(start.campaign.settings, chunk=chunk.size)
-        campaign = replace(start.campaign, settings=settings)
-        is_deterministic = before.get("original_is_deterministic")
-        if is_deterministic is None or redo_changed:
-            twice = [run_original(detector, start.image, settings) for _ in range(2)]
-            is_deterministic = len({encode_prediction(d) for passes in twice for d in passes}) == 1
-        plans = {
-            operator.name: _plan(campaign, operator, start.key, start.image)
-            for operator in campaign.operators
-        }
+    asked = start.campaign.settings
+    with arithmetic(asked.threads, asked.precision):
+        fitting, tried = with_fitting_chunk(
+            asked,
+            lambda settings: _tried(start, settings, before, redo_changed=redo_changed),
+            may_change=not _has_results(start.campaign),
+        )
+    reason = tried.chunk.reason if fitting == asked else "as memory allows"
+    settings, plans, is_deterministic = tried.settings, tried.plans, tried.is_deterministic
+    campaign = replace(start.campaign, settings=settings)
     section = settings_section(detector, settings)
     suites = {
         suite: [(ref, known) for ref in images if (known := fingerprints[ref]) is not None]
@@ -224,9 +234,43 @@ def _measured(start: _Start, redo_changed: bool) -> tuple[Prepared, dict[str, An
         for name, plan in plans.items()
     }
     return (
-        Prepared(campaign, is_deterministic, hashes, fingerprints, chunk.reason),
+        Prepared(campaign, is_deterministic, hashes, fingerprints, reason),
         model_section(section, is_deterministic=is_deterministic, operators=plans, suites=suites),
     )
+
+
+class _Tried(NamedTuple):
+    """What is measured of a campaign with one chunk."""
+
+    chunk: ChunkChoice
+    settings: Settings
+    is_deterministic: bool
+    plans: Mapping[str, OperatorPlan]
+
+
+def _tried(
+    start: _Start, settings: Settings, before: Mapping[str, Any], *, redo_changed: bool
+) -> _Tried:
+    campaign = replace(start.campaign, settings=settings)
+    detector = campaign.detector
+    chunk = _chunk(replace(start, campaign=campaign), before.get("settings", {}))
+    settings = replace(settings, chunk=chunk.size)
+    is_deterministic = before.get("original_is_deterministic")
+    if is_deterministic is None or redo_changed:
+        twice = [run_original(detector, start.image, settings) for _ in range(2)]
+        is_deterministic = len({encode_prediction(d) for passes in twice for d in passes}) == 1
+    plans = {
+        operator.name: _plan(campaign, operator, start.key, start.image)
+        for operator in campaign.operators
+    }
+    if detector.device.type == "cuda":
+        run_heaviest(detector, campaign.images, [o.mutants() for o in campaign.operators], settings)
+    return _Tried(chunk, settings, is_deterministic, plans)
+
+
+def _has_results(campaign: Campaign) -> bool:
+    entries = Ledger(campaign.root).latest()
+    return any(unit.model == campaign.detector.name for unit in entries)
 
 
 def _chunk(start: _Start, before: Mapping[str, Any]) -> ChunkChoice:

@@ -29,7 +29,8 @@ class Summary:
         n_run: Units run now.
         n_skipped: Units that were done before.
         n_dropped: Units without passes, for an earlier image of the suite killed the mutant.
-        n_passes: Passes of mutants, of the units run now and before.
+        n_mutated: Units of mutants that have passes, run now and before.
+        n_passes: Their passes.
         crashed: Entries of units without passes, by a crash of the mutant.
         unreadable: Images that cannot be read, with the message.
         seconds: Time it took.
@@ -38,6 +39,7 @@ class Summary:
     n_run: int = 0
     n_skipped: int = 0
     n_dropped: int = 0
+    n_mutated: int = 0
     n_passes: int = 0
     crashed: list[Entry] = field(default_factory=list)
     unreadable: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -66,6 +68,7 @@ class Summary:
             self.unreadable[entry.unit.suite, entry.unit.image] = entry.message
         elif entry.unit.tag != original_tag(entry.unit.operator):
             mutant = (entry.unit.operator, entry.unit.tag)
+            self.n_mutated += 1
             self.n_passes += len(entry.sha256)
             self._differs[mutant] = self._differs.get(mutant, False) or not entry.equals_original
         self.n_run += is_new

@@ -166,6 +166,8 @@ def _add_option(parser: argparse.ArgumentParser, option: Option) -> None:
             "number": "X",
             "auto or whole": "auto/N",
         }.get(option.shape, option.shape.upper())
+        if option.bare is not None:
+            arguments |= {"nargs": "?", "const": option.bare}
         parser.add_argument(
             option.flag, action="append", metavar=metavar.replace("|", "/"), **arguments
         )

@@ -119,9 +119,18 @@ def _print_run(summary: Summary, campaign: Campaign) -> int:
             f"killed; if the original finds nothing there, lower --score-threshold",
             file=sys.stderr,
         )
+    settings = campaign.settings
+    each = f"{settings.passes} passes each"
+    if settings.curtail:
+        each = f"up to {each}"
+        full = settings.passes * (summary.n_mutated + summary.n_dropped)
+        print(
+            f"{count_of(summary.n_passes, 'pass', 'passes')} of mutants of {full:,} in a full "
+            f"campaign settle '{settings.curtail}' by rule '{settings.kill_rule}'; "
+            f"{count_of(summary.n_dropped, 'pair')} of image and mutant dropped."
+        )
     print(
-        f"{count_of(summary.n_run, 'unit')} (image x mutant, {campaign.settings.passes} passes "
-        f"each) run in "
+        f"{count_of(summary.n_run, 'unit')} (image x mutant, {each}) run in "
         f"{summary.seconds:.0f} s, {summary.n_skipped:,} done before, "
         f"{count_of(len(summary.crashed), 'crash', 'crashes')}, "
         f"{count_of(len(summary.unreadable), 'unreadable image')}."

@@ -41,6 +41,8 @@ def resolve(file: Path | None, flags: Mapping[str, Any]) -> dict[str, Any]:
         raise ConfigError(
             "expected images: either --images FOLDER, or --suites NAME=FOLDER for each suite"
         )
+    if values["kill_rule"] != BY_KEY["kill_rule"].default and not values["curtail"]:
+        raise ConfigError("--kill-rule: expected --curtail, which it says how to settle")
     return values
 
 
@@ -83,8 +85,8 @@ def campaign(values: Mapping[str, Any], detector: Detector) -> tuple[Campaign, l
         operators=operators,
         settings=Settings(
             **{name: values[name] for name in ("passes", "seed", "score_threshold", "classes")},
-            chunk=values["chunk"],
-            threads=values["threads"],
+            **{name: values[name] for name in ("chunk", "threads", "precision")},
+            **{name: values[name] for name in ("curtail", "kill_rule", "curtail_mutants")},
         ),
         root=Path(values["out"]),
         on_error=values["on_error"],

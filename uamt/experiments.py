@@ -52,7 +52,7 @@ def run(
         memo: Compute once an image what lies before the sites; without it every pass is computed
             as a whole, with the same results.
         **settings: Fields of `runners.settings.Settings`: passes, seed, score_threshold, classes,
-            chunk, threads.
+            chunk, threads, precision, curtail, kill_rule, curtail_mutants.
 
     Returns:
         What was run, skipped, unreadable and crashed.

@@ -24,6 +24,7 @@ class Option:
             name), or a choice as `a|b`.
         help: What it does, for `--help` and the documentation.
         default: What holds without it.
+        bare: What the flag says when it is given alone; None means that it needs a value.
     """
 
     key: str
@@ -31,6 +32,7 @@ class Option:
     shape: str
     help: str
     default: Any = None
+    bare: str | None = None
 
 
 OPTIONS = (
@@ -98,6 +100,35 @@ OPTIONS = (
         "auto",
     ),
     Option("threads", "--threads", "whole", "CPU threads per worker", 1),
+    Option(
+        "precision",
+        "--precision",
+        "fp32|tf32",
+        "arithmetic of float32 on CUDA: exact, or faster and coarser",
+        "fp32",
+    ),
+    Option(
+        "curtail",
+        "--curtail",
+        "miss_ghost|miss|ghost|all",
+        "stop the passes of a mutant over an image once this kind of kill is settled; "
+        "alone: miss_ghost",
+        bare="miss_ghost",
+    ),
+    Option(
+        "kill_rule",
+        "--kill-rule",
+        "any|significant",
+        "with --curtail, what makes a kill: one changed pass, or p < .05",
+        "significant",
+    ),
+    Option(
+        "curtail_mutants",
+        "--curtail-mutants",
+        "yes",
+        "with --curtail, drop a mutant for the rest of a suite once an image kills it",
+        False,
+    ),
     Option("workers", "--workers", "whole", "worker processes", 1),
     Option(
         "no_memo",
