@@ -23,7 +23,7 @@ from runners.memo_entries import Entry, Snapshot, entry_of
 from runners.memo_values import Packed, pack
 
 DEFAULT_LIMIT_BYTES = 4 << 30
-"""What is kept of one image at most. A ResNet-50 with an FPN on 800x1067 pixels takes 180 MB per
+"""What is kept of one image at most. A ResNet-50 with an FPN on 800x1067 pixels takes 190 MB per
 row of a batch at `uamters` sites."""
 
 # A module may be found changing itself the first time it runs, when it sets itself up.
@@ -40,14 +40,14 @@ class Memo:
     arguments or results hold something whose inside is not known.
 
     Args:
-        image: (3, H, W), on the model's device.
+        image: (3, H, W), on the model's device. The model must be given `memo.image`, which is
+            this tensor, or a copy of one made in inference mode: such a tensor has no version.
         limit_bytes: How much is kept; what goes beyond is computed every time.
     """
 
     def __init__(self, image: Tensor, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
         with torch.inference_mode(False):
             self.image = image.clone() if image.is_inference() else image
-        """The image as the model must be given it: this very tensor."""
         self._limit_bytes = limit_bytes
         self.clear()
 
