@@ -105,7 +105,7 @@ def test_a_stochastic_model_is_computed_in_every_pass(
     handle = detector.model.backbone.register_forward_hook(
         lambda module, args, maps: {k: v * (1 + 0.05 * torch.rand(1)) for k, v in maps.items()}
     )
-    monkeypatch.setattr("runners.execution.Memo", refuse)
+    monkeypatch.setattr("runners.subject.Memo", refuse)
     root = suites()["plain"]
     campaign = Campaign(
         detector=detector,
