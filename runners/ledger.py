@@ -64,6 +64,11 @@ class Entry:
     killed: tuple[str, ...] = ()
 
 
+def ledger_line(entry: Entry) -> bytes:
+    """Return an entry as the ledger holds it."""
+    return orjson.dumps(asdict(entry)) + b"\n"
+
+
 class Ledger:
     """The ledger of an experiment.
 
@@ -76,7 +81,7 @@ class Ledger:
 
     def append(self, entry: Entry) -> None:
         """Add one entry as one line, in one write, so that writers do not tear each other's."""
-        line = orjson.dumps(asdict(entry)) + b"\n"
+        line = ledger_line(entry)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         try:

@@ -1,4 +1,4 @@
-"""The command line: `uamt demo`, `doctor`, `run`, `score`, `suites`, `study`, `import`,
+"""The command line: `uamt demo`, `doctor`, `plan`, `run`, `score`, `suites`, `study`, `import`,
 `export`.
 """
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from scoring.errors import UamtError
-from uamt import commands, study_command, suites_command
+from uamt import commands, plan_command, study_command, suites_command
 from uamt.exchange_commands import add_exchange
 from uamt.options import OPTIONS, Option, parse_flag
 
@@ -69,6 +69,7 @@ def build_parser() -> argparse.ArgumentParser:
     ):
         _add_option(doctor, _option(key))
 
+    plan = _command(subparsers, "plan", plan_command.run, plan_command.ABOUT, plan_command.EXAMPLE)
     run = _command(
         subparsers,
         "run",
@@ -77,11 +78,12 @@ def build_parser() -> argparse.ArgumentParser:
         "uamt run --model fasterrcnn_resnet50_fpn --weights DEFAULT --images photos/ "
         "--out experiment",
     )
-    run.add_argument(
-        "experiment", nargs="?", metavar="experiment.toml", help="options by key; flags win"
-    )
-    for option in OPTIONS:
-        _add_option(run, option)
+    for command in (plan, run):
+        command.add_argument(
+            "experiment", nargs="?", metavar="experiment.toml", help="options by key; flags win"
+        )
+        for option in OPTIONS:
+            _add_option(command, option)
 
     score = _command(
         subparsers,

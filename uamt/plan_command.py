@@ -1,0 +1,140 @@
+"""`uamt plan`: the work of an experiment, its cost in time and disk, and what is done already."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from uamt.presentation import count_of
+
+if TYPE_CHECKING:
+    from runners.estimates import Estimate
+    from runners.planning import Plan
+
+ABOUT = "the work of a run, its cost in time and disk, and what is done; runs nothing of it"
+EXAMPLE = "uamt plan experiment.toml"
+
+_LARGE_BYTES = 1e9
+_LARGE_SHARE = 0.1
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the plan of an experiment."""
+    from uamt.cli import given_options
+    from uamt.configuration import campaign, load, ray_options, resolve
+
+    file = Path(arguments.experiment) if arguments.experiment else None
+    values = resolve(file, given_options(arguments))
+    ray_options(values)
+
+    from runners.campaign import preview
+    from runners.planning import make_plan
+
+    built, notes = campaign(values, load(values))
+    # What this process has computed until here is what each worker process starts with.
+    start_seconds = time.process_time()
+    for note in notes:
+        print(f"note: {note}", file=sys.stderr)
+    print("running some units into a temporary folder, to see what they take", file=sys.stderr)
+    plan = make_plan(preview(built, redo_changed=values["redo_changed"]))
+    for name, text in _lines(plan, values["workers"], start_seconds):
+        print(f"{name:<9} {text}")
+    print(f"\nNext: uamt run{f' {file}' if file else ', with the same options'}")
+    return 0
+
+
+def _lines(plan: Plan, workers: int, start_seconds: float) -> Iterator[tuple[str, str]]:
+    campaign = plan.prepared.campaign
+    settings = campaign.settings
+    images, suites = campaign.own_images, {ref.suite for ref in campaign.own_images}
+    shard = f" (shard {campaign.shard})" if campaign.shard.count > 1 else ""
+    yield (
+        "Work",
+        f"{count_of(len(images), 'image')} in {count_of(len(suites), 'suite')}{shard} x "
+        f"{count_of(len(campaign.mutants()), 'mutant')} (originals among them) = "
+        f"{count_of(plan.n_units, 'unit')} of {count_of(settings.passes, 'pass', 'passes')}",
+    )
+    yield "Done", f"{plan.n_units - plan.n_left:,}; to do: {plan.n_left:,}"
+    yield "Chunk", f"{settings.chunk_size} ({plan.prepared.chunk_reason})"
+    yield "Sites", f"{plan.own_share:.1%} of a pass lies behind the first of them"
+    cheaper = [
+        f"{preset} {share:.1%}"
+        for preset, share in sorted(plan.shares.items(), key=lambda item: item[1])
+        if share < 0.9 * plan.own_share
+    ]
+    yield "Cheaper", f"presets with less behind them: {', '.join(cheaper) or 'none'}"
+    if plan.estimate is not None:
+        yield from _costs(plan, plan.estimate, workers, start_seconds)
+
+
+def _costs(
+    plan: Plan, estimate: Estimate, workers: int, start_seconds: float
+) -> Iterator[tuple[str, str]]:
+    cores = os.cpu_count() or 1
+    numbers = sorted({1, workers, *(n for n in (2, 4, 8, 16, 32, 64) if n <= cores)})
+    times = [
+        f"{count_of(n, 'worker')} {duration(plan.seconds_with(n, start_seconds))}" for n in numbers
+    ]
+    yield (
+        "Time",
+        f"{', '.join(times)} (this machine has {count_of(cores, 'core')}; sampled on "
+        f"{count_of(estimate.n_sampled, 'image')})",
+    )
+    if plan.prepared.campaign.settings.curtail:
+        yield "Curtail", "passes that need not run are in the time and the disk: it will be less"
+    if estimate.plain_seconds is None:
+        yield "Memo", "not used: every pass is computed as a whole"
+    else:
+        yield (
+            "Memo",
+            f"without it {duration(estimate.plain_seconds)} with 1 worker, "
+            f"{estimate.plain_seconds / estimate.seconds:.1f} times as long",
+        )
+    yield (
+        "Disk",
+        f"{count_of(estimate.n_files, 'file')}, {size_of(estimate.n_bytes)}; "
+        f"{size_of(estimate.disk_bytes)} where a file takes blocks of 4 KiB",
+    )
+    share = estimate.write_seconds / estimate.seconds
+    if share > _LARGE_SHARE or estimate.disk_bytes > _LARGE_BYTES:
+        yield (
+            "JSON",
+            f"encoding and writing takes {share:.0%} of the time; a higher --score-threshold, "
+            f"--classes or fewer mutants make less of it",
+        )
+
+
+def duration(seconds: float) -> str:
+    """Return a time in two units at most.
+
+    Example:
+        >>> duration(8.4), duration(95), duration(5000), duration(200000)
+        ('8 s', '95 s', '1 h 23 min', '2 d 8 h')
+    """
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    if minutes < 48 * 60:
+        return f"{minutes // 60} h {minutes % 60} min"
+    hours = round(minutes / 60)
+    return f"{hours // 24} d {hours % 24} h"
+
+
+def size_of(n_bytes: float) -> str:
+    """Return a size in decimal units.
+
+    Example:
+        >>> size_of(1234), size_of(5.25e6), size_of(3e11)
+        ('1.2 kB', '5.2 MB', '300.0 GB')
+    """
+    units = ("B", "kB", "MB", "GB", "TB")
+    power = min(len(units) - 1, max(0, int(math.log10(max(n_bytes, 1)) // 3)))
+    return f"{n_bytes / 1000**power:.1f} {units[power]}"
