@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
+
+import torch
 
 from runners.campaign import Prepared
 from runners.execution import OnUnit, Summary
 from runners.images import ImageRef
 from runners.jobs import Job, Jobs, run_job
-from runners.ledger import Entry, Ledger
+from runners.ledger import Entry, Ledger, Unit
 from scoring.errors import ConfigError, DataError
 
 _RETRIES = 3
@@ -44,20 +46,22 @@ class RayOptions:
 class _Worker:
     """An actor: it holds the campaigns with their detectors, and takes whole images.
 
-    It reads the ledgers itself, so that one that is started in the place of a dead one passes
-    over what that one finished.
+    It fetches them with its first image, and reads the ledgers then: one that is started in the
+    place of a dead one passes over what that one finished.
     """
 
-    def __init__(self, shared: Sequence[Any]) -> None:
-        (reference,) = shared
-        self._campaigns: Sequence[Prepared] = _import_ray().get(reference)
-        self._done = [Ledger(prepared.campaign.root).latest() for prepared in self._campaigns]
+    def __init__(self) -> None:
+        self._campaigns: Sequence[Prepared] | None = None
+        self._done: list[Mapping[Unit, Entry]] = []
 
     def ready(self) -> None:
         """Return once the actor is there."""
 
-    def run(self, job: Job) -> tuple[int, list[tuple[Entry, bool]]]:
-        """Run the images of a job."""
+    def run(self, shared: Sequence[Any], job: Job) -> tuple[int, list[tuple[Entry, bool]]]:
+        """Run the images of a job of the campaigns that the one reference in `shared` holds."""
+        if self._campaigns is None:
+            self._campaigns = import_ray().get(*shared)
+            self._done = [Ledger(prepared.campaign.root).latest() for prepared in self._campaigns]
         number, images = job
         return number, run_job(self._campaigns[number], images, self._done[number])
 
@@ -86,7 +90,7 @@ def run_on_ray(
         ConfigError: Ray is not installed, there is no such cluster, or no worker fits on it.
         DataError: See `run_images`; or an image killed its workers.
     """
-    ray = _import_ray()
+    ray = import_ray()
     jobs = Jobs([_anywhere(prepared) for prepared in campaigns], workers, on_unit)
     if jobs.left:
         with _cluster(ray, options.address):
@@ -95,7 +99,9 @@ def run_on_ray(
 
 
 def _run_jobs(ray: Any, jobs: Jobs, options: RayOptions) -> None:
-    """Hand one image after the other to each actor that is ready."""
+    """Hand one job after the other to each actor that is ready."""
+    for prepared in jobs.campaigns:
+        _check_device(prepared.campaign.detector.device, options)
     threads = max(prepared.campaign.settings.threads for prepared in jobs.campaigns)
     needs = {"CPU": threads, "GPU": options.gpu_fraction}
     offers = ray.cluster_resources()
@@ -111,9 +117,9 @@ def _run_jobs(ray: Any, jobs: Jobs, options: RayOptions) -> None:
         max_restarts=-1,
         max_task_retries=_RETRIES,
     )
-    # In a list, for Ray resolves a bare reference only once, and not for an actor's successor.
+    # In a list, or Ray would unpack the detectors for every image.
     shared = [ray.put(jobs.campaigns)]
-    actors = [actor.remote(shared) for _ in range(jobs.workers)]
+    actors = [actor.remote() for _ in range(jobs.workers)]
     left = iter(jobs.left)
     n_waiting = len(jobs.left)
     busy = {worker.ready.remote(): worker for worker in actors}
@@ -126,8 +132,13 @@ def _run_jobs(ray: Any, jobs: Jobs, options: RayOptions) -> None:
                 n_waiting -= 1
             job = next(left, None)
             if job is not None:
-                busy[worker.run.remote(job)] = worker
+                busy[worker.run.remote(shared, job)] = worker
     except ray.exceptions.RayTaskError as error:
+        if isinstance(error.cause, ImportError):
+            raise ConfigError(
+                f"Ray: a worker cannot import what the detector is made of ({error.cause}); every "
+                f"machine needs it, and this package, where 'ray start' was called"
+            ) from error
         raise error.cause from error
     except ray.exceptions.RayActorError as error:
         raise DataError(
@@ -139,7 +150,21 @@ def _run_jobs(ray: Any, jobs: Jobs, options: RayOptions) -> None:
             ray.kill(worker)
 
 
-def _import_ray() -> Any:
+def _check_device(device: torch.device, options: RayOptions) -> None:
+    # Ray shows a worker only the GPU that it was given, as number 0, and none if it took none.
+    if device.type == "cuda" and (not options.gpu_fraction or device.index):
+        raise ConfigError(
+            f"Ray: the detector is on {device}; expected --device cuda and a --gpu-fraction above "
+            f"0, got {options.gpu_fraction:g}"
+        )
+
+
+def import_ray() -> Any:
+    """Return the module.
+
+    Raises:
+        ConfigError: It is not installed.
+    """
     try:
         import ray
     except ImportError as error:
@@ -169,8 +194,8 @@ def _cluster(ray: Any, address: str | None) -> Iterator[None]:
     except (ConnectionError, ValueError, RuntimeError) as error:
         raise ConfigError(f"--address {address}: no Ray cluster answers there ({error})") from error
     try:
-        if signal.getsignal(signal.SIGTERM) is not before:
-            signal.signal(signal.SIGTERM, before)
+        if before is not None and signal.getsignal(signal.SIGTERM) is not before:
+            signal.signal(signal.SIGTERM, before)  # Ray sets its own
         yield
     finally:
         ray.shutdown()

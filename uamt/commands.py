@@ -92,6 +92,10 @@ def run(arguments: argparse.Namespace) -> int:
     from uamt.progress import unit_progress
 
     ray = ray_options(values)
+    if ray:
+        from runners.ray_engine import import_ray
+
+        import_ray()  # asked for before anything is written
     built, notes = campaign(values, load(values))
     for note in notes:
         print(f"note: {note}", file=sys.stderr)
