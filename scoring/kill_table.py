@@ -83,7 +83,11 @@ def kill_shares(suites: Sequence[SuiteKills], equivalent: Collection[Mutant] = (
 
     Source: scoring.md, section 4, number 1.
     """
-    return pd.DataFrame([_share_row(suite, kind, equivalent) for suite in suites for kind in KINDS])
+    table = pd.DataFrame(
+        [_share_row(suite, kind, equivalent) for suite in suites for kind in KINDS]
+    )
+    # Whole numbers stay whole beside what is open.
+    return table.astype({f"n_trivial_{rule}": "Int64" for rule in KILL_RULES})
 
 
 def _share_row(kills: SuiteKills, kind: str, equivalent: Collection[Mutant]) -> dict[str, Any]:

@@ -28,7 +28,7 @@ def summary_columns(row: Mapping[Any, Any]) -> dict[str, str]:
         "mildest sig.": _text(row["mildest_rate_significant"]),
         "Obj-MS": _number(row["obj_ms"]),
         "MS_iou": _number(row["ms_iou"]),
-        "strongest UA-MS": f"{row['strongest_ua_ms']} {_number(row['strongest_ua_ms_value'])}",
+        "strongest UA-MS": _strongest(row),
     }
 
 
@@ -69,7 +69,14 @@ def _number(value: float) -> str:
 
 
 def _interval(row: Mapping[Any, Any], name: str) -> str:
+    if math.isnan(row[name]):
+        return "-"
     return f"{row[name]:.2f} [{row[f'{name}_low']:.2f}, {row[f'{name}_high']:.2f}]"
+
+
+def _strongest(row: Mapping[Any, Any]) -> str:
+    value = row["strongest_ua_ms_value"]
+    return "-" if math.isnan(value) else f"{row['strongest_ua_ms']} {_number(value)}"
 
 
 def count_of(number: int, noun: str, plural: str | None = None) -> str:

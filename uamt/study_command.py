@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from scoring.errors import ConfigError
+from scoring.errors import ConfigError, DataError
 from uamt.gathered import add_options, gaps, gather, unused
 from uamt.presentation import count_of
 
@@ -61,6 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
     labels = parse_labels(arguments.label)
     options = StudyOptions(arguments.holm, arguments.friedman, labels)
     models = gather(arguments)
+    _refuse_curtailed(models)
     out = Path(arguments.out) if arguments.out else Path(arguments.results) / "study"
     texts = score_texts(models, options)
     for relative, text in texts.items():
@@ -86,6 +87,21 @@ def run(arguments: argparse.Namespace) -> int:
         f"them"
     )
     return 4 if left_out else 0
+
+
+def _refuse_curtailed(models: Sequence[ModelAggregates]) -> None:
+    """Refuse tables of curtailed passes, which hold none of the scores that a study compares.
+
+    Raises:
+        DataError: A model's passes were curtailed.
+    """
+    for model in models:
+        if any(kills.scores.curtailed is not None for kills in model.kills):
+            raise DataError(
+                f"model '{model.results.model}' of '{model.results.case_study}': its passes were "
+                f"curtailed, so that its tables hold kills and none of the scores that a study "
+                f"compares; 'uamt suites' shows them, and a study needs a run without --curtail"
+            )
 
 
 def parse_labels(options: Sequence[str]) -> dict[str, str]:

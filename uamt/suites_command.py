@@ -75,18 +75,23 @@ def _shown_row(row: dict[Any, Any]) -> dict[str, str]:
         "images": str(row["n_images"]),
         "mutants": str(row["n_mutants"]),
         "equivalent": str(row["n_equivalent"]),
-        "trivial": str(row["n_trivial_significant"]),
+        "trivial": _whole(row["n_trivial_significant"]),
     }
     for rule, name in (("any", "any"), ("significant", "sig."), ("holm", "holm")):
         shown[f"Img-MS {name}"] = _number(row[f"ms_{rule}"])
     for rule, name in (("any", "any"), ("significant", "sig.")):
-        low, high = (row[f"kill_share_{rule}_{end}"] for end in ("low", "high"))
-        shown[f"kill share {name}"] = (
-            f"{_number(row[f'kill_share_{rule}'])} [{low:.2f}, {high:.2f}]"
-        )
+        share, low, high = (row[f"kill_share_{rule}{end}"] for end in ("", "_low", "_high"))
+        interval = "" if math.isnan(share) else f" [{low:.2f}, {high:.2f}]"
+        shown[f"kill share {name}"] = f"{_number(share)}{interval}"
         mildest = row[f"mildest_rate_{rule}"]
         shown[f"mildest {name}"] = mildest if isinstance(mildest, str) else "none"
     return shown | {"at 0": _number(row["share_at_0"]), "at T": _number(row["share_at_T"])}
+
+
+def _whole(value: Any) -> str:
+    import pandas as pd
+
+    return "-" if pd.isna(value) else str(int(value))
 
 
 def _number(value: float) -> str:
