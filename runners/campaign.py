@@ -24,7 +24,7 @@ from runners.manifest import (
     settings_section,
 )
 from runners.manifest_file import configuration_hash, merge_model, merged_manifest, read_manifest
-from runners.memory import with_fitting_chunk
+from runners.memory import out_of_memory, with_fitting_chunk
 from runners.passes import run_heaviest, run_mutant, run_original
 from runners.settings import OnError, Settings, arithmetic
 from runners.shards import Shard
@@ -220,6 +220,9 @@ def _measured(start: _Start, redo_changed: bool) -> tuple[Prepared, dict[str, An
             asked,
             lambda settings: _tried(start, settings, before, redo_changed=redo_changed),
             may_change=not _has_results(start.campaign),
+            fault=lambda settings: out_of_memory(
+                f"image '{start.key}'", settings, start.campaign.root, detector.name
+            ),
         )
     reason = tried.chunk.reason if fitting == asked else "as memory allows"
     settings, plans, is_deterministic = tried.settings, tried.plans, tried.is_deterministic

@@ -57,7 +57,11 @@ def out_of_memory(where: str, settings: Settings, root: Path, model: str) -> Out
 
 
 def with_fitting_chunk(
-    settings: Settings, attempt: Callable[[Settings], Result], *, may_change: bool
+    settings: Settings,
+    attempt: Callable[[Settings], Result],
+    *,
+    may_change: bool,
+    fault: Callable[[Settings], OutOfMemoryError],
 ) -> tuple[Settings, Result]:
     """Return what an attempt returns, and the settings with which it did not run out of memory.
 
@@ -65,21 +69,22 @@ def with_fitting_chunk(
         settings: Of a campaign that is about to start.
         attempt: Runs the heaviest batches.
         may_change: Whether the chunk may be halved: no result holds it yet.
+        fault: Returns the error of settings that do not fit.
 
     Raises:
-        RuntimeError: Memory ran out, and the chunk may not be halved or is 1.
+        OutOfMemoryError: Memory ran out, and the chunk may not be halved or is 1.
     """
     while True:
         size = settings.chunk_size
         try:
             return settings, attempt(settings)
         except RuntimeError as error:
-            if not is_out_of_memory(error) or not may_change or size == 1:
+            if not is_out_of_memory(error):
                 raise
+            if size == 1 or not may_change:
+                raise fault(settings) from error
         # Behind the handler, whose traceback keeps the tensors of the attempt alive.
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
         settings = replace(settings, chunk=size // 2)
-        _LOG.warning(
-            "memory ran out with %d passes in a batch; the campaign uses %d", size, size // 2
-        )
+        _LOG.warning("memory ran out with %d passes in a batch; trying %d", size, size // 2)
