@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+import pickle
 import signal
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from multiprocessing import resource_tracker
 
 from runners.campaign import Prepared
 from runners.execution import OnUnit, Summary
 from runners.jobs import Job, Jobs, run_job
 from runners.ledger import Entry, Unit
-from scoring.errors import DataError
+from scoring.errors import ConfigError, DataError
 
 
 class _Worker:
@@ -26,7 +31,16 @@ def _start(campaigns: Sequence[Prepared], done: Sequence[Mapping[Unit, Entry]]) 
     # The parent decides when to stop: an interrupt at the terminal reaches all of the group.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     _Worker.campaigns, _Worker.done = campaigns, done
+
+
+def _end_with_parent() -> None:
+    """Stop this worker when its parent is gone: a killed one (SIGKILL) cannot say so."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _run(job: Job) -> tuple[int, list[tuple[Entry, bool]]]:
@@ -48,7 +62,7 @@ def run_in_pool(
         What was done, per campaign; the time is that of all of them.
 
     Raises:
-        ConfigError: The number of workers is below 1.
+        ConfigError: The number of workers is below 1, or a detector cannot be sent to workers.
         DataError: See `run_images`; or a worker died, which the message says how to go on from.
     """
     jobs = Jobs(campaigns, workers, on_unit)
@@ -66,17 +80,16 @@ def _run_jobs(jobs: Jobs) -> None:
         initargs=(jobs.campaigns, jobs.done),
     )
     try:
-        waiting: set[Future[tuple[int, list[tuple[Entry, bool]]]]] = {
-            pool.submit(_run, job) for job in jobs.left
-        }
+        waiting = _submit(pool, jobs.left)
         while waiting:
             finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
             for future in finished:
                 jobs.count(*future.result())
     except BrokenProcessPool as error:
         raise DataError(
-            "a worker process died (out of memory, or killed); what is finished is kept, and the "
-            "same command goes on from there"
+            "a worker process died (out of memory, killed, or started by a script that runs this "
+            "outside of 'if __name__ == \"__main__\":'); what is finished is kept, and the same "
+            "command goes on from there"
         ) from error
     except BaseException:
         # Files appear whole or not at all, so workers may be stopped anywhere.
@@ -85,3 +98,36 @@ def _run_jobs(jobs: Jobs) -> None:
         raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _submit(
+    pool: ProcessPoolExecutor, jobs: Sequence[Job]
+) -> set[Future[tuple[int, list[tuple[Entry, bool]]]]]:
+    """Hand all jobs to the pool, which starts its processes."""
+    try:
+        with _interrupts_held():
+            return {pool.submit(_run, job) for job in jobs}
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise ConfigError(
+            f"workers: expected a model that can be sent to other processes, got: {error}; define "
+            f"its classes and functions at the top of a module, or use one worker"
+        ) from error
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Return a context in which processes start that an interrupt at the terminal does not reach.
+
+    They inherit what is blocked here, so that they are quiet while they still import. An interrupt
+    of this process meanwhile is met behind the context.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    # Started by itself inside the context it would unblock the signal.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
