@@ -38,10 +38,11 @@ from runners.class_vectors import (
     detect_with_one_hot_vectors,
     has_recoverable_vectors,
 )
+from runners.failures import shown_failure
 from runners.fingerprints import fingerprint_file, state_hash
 from runners.folder_names import check_folder_name
 from scoring.detections import Detections
-from scoring.errors import ConfigError, DataError
+from scoring.errors import ConfigError, DataError, UamtError
 
 Scores = Literal["softmax", "sigmoid", "given", "one_hot"]
 
@@ -236,8 +237,15 @@ def _from_torchvision(
 
 def _from_factory(reference: str, weights: str | None, args: dict[str, Any], seed: int) -> _Loaded:
     factory = _find_factory(reference)
-    with drawn_from(seed):
-        module = factory(**args)
+    try:
+        with drawn_from(seed):
+            module = factory(**args)
+    except UamtError:
+        raise
+    except Exception as error:
+        raise ConfigError(
+            f"model {reference}: the function fails: {shown_failure(error)}"
+        ) from error
     if not isinstance(module, nn.Module):
         raise ConfigError(
             f"model {reference}: expected a function that returns a torch.nn.Module, got "
@@ -252,6 +260,8 @@ def _from_factory(reference: str, weights: str | None, args: dict[str, Any], see
 
 def _find_factory(reference: str) -> Callable[..., Any]:
     module_name, _, function = reference.partition(":")
+    if not module_name or not function.isidentifier():
+        raise ConfigError(f"model {reference}: expected package.module:function")
     try:
         module = importlib.import_module(module_name)
     except ImportError as error:
@@ -259,6 +269,8 @@ def _find_factory(reference: str) -> Callable[..., Any]:
             f"model {reference}: expected an importable module {module_name!r}, got: {error}; "
             f"install its package or add its folder to PYTHONPATH"
         ) from error
+    except Exception as error:
+        raise ConfigError(f"model {reference}: its module fails: {shown_failure(error)}") from error
     factory = getattr(module, function, None)
     if not callable(factory):
         raise ConfigError(f"model {reference}: module {module_name} has no function {function!r}")

@@ -338,6 +338,38 @@ def test_nan_is_an_error_and_not_an_empty_image() -> None:
         detector.detect([image(3)])
 
 
+# Functions that fail
+
+
+def raises() -> nn.Module:
+    raise KeyError("lost")
+
+
+def takes(size: int) -> nn.Module:
+    return nn.Conv2d(3, size, 1)
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        (here("raises"), r"the function fails: KeyError: 'lost' \(.*test_detectors.py, line \d+"),
+        (here("takes"), "the function fails: TypeError: .*'size'"),
+        ("uamt_broken:f", "its module fails: SyntaxError"),
+        ("uamt_failing:f", "its module fails: ZeroDivisionError.*uamt_failing.py, line 1"),
+        (":f", "expected package.module:function"),
+        ("json:", "expected package.module:function"),
+    ],
+)
+def test_a_function_that_fails_is_told_in_one_line(
+    reference: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "uamt_broken.py").write_text("def f(:\n")
+    (tmp_path / "uamt_failing.py").write_text("1 / 0\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ConfigError, match=message):
+        load_detector(reference)
+
+
 # State
 
 
