@@ -157,7 +157,7 @@ def score(arguments: argparse.Namespace) -> int:
     from scoring.judgement import strict_remark
     from scoring.summary import summarise, verdict
     from uamt.progress import image_progress
-    from uamt.scores import find_sweeps, score_notes, score_root
+    from uamt.scores import find_sweeps, score_notes, score_root, unscored_images
 
     if arguments.passes is not None and arguments.passes < 1:
         raise ConfigError(f"--passes: expected 1 or more, got {arguments.passes}")
@@ -180,13 +180,20 @@ def score(arguments: argparse.Namespace) -> int:
     write_atomic(out / "summary.csv", summary.to_csv(index=False, lineterminator="\n").encode())
     for note in score_notes(scored):
         print(f"note: {note}", file=sys.stderr)
+    unscored = unscored_images(root)
+    if unscored:
+        print(
+            f"note: {count_of(len(unscored), 'image')} without scores, unreadable or crashed in "
+            f"the run: {', '.join(unscored[:5])}{', ...' if len(unscored) > 5 else ''}",
+            file=sys.stderr,
+        )
     print(table_text(summary))
     print(f"\n{LEGEND}\n\n{verdict(scored.suites, rules)}")
     remark = strict_remark(scored.suites, scored.strict, rules)
     if remark:
         print(remark)
     print(f"\n{count_of(len(scored.tables), 'mutant table')} and summary.csv: {out.resolve()}")
-    return INCOMPLETE if summary["crashed"].any() else DONE
+    return INCOMPLETE if unscored or summary["crashed"].any() else DONE
 
 
 def _rules(arguments: argparse.Namespace) -> Rules:

@@ -16,7 +16,7 @@ from scoring.errors import DataError
 from scoring.examine_curtailed import examine_curtailed
 from scoring.examined import examine_branch, gather
 from scoring.judgement import judged
-from scoring.layout import Branch, find_branches
+from scoring.layout import Branch, find_branches, original_tag
 from scoring.rules import DEEPLUQ, STRICT, Rules
 from scoring.suites import SuiteScores
 from scoring.sweep import Sweep, find_sweep
@@ -205,6 +205,20 @@ def _crashed_pairs(root: Path) -> dict[Branch, Collection[tuple[str, str]]]:
         if entry.status == "runtime_error":
             pairs[Branch(unit.operator, unit.model, unit.suite)].add((entry.stem, unit.tag))
     return dict(pairs)
+
+
+def unscored_images(root: Path) -> list[str]:
+    """Return the images that have no scores at all, by what the ledger says of their originals."""
+    from runners.ledger import Ledger
+
+    return sorted(
+        {
+            f"'{unit.suite}/{unit.image}' ({unit.model})"
+            for unit, entry in Ledger(root).latest().items()
+            if entry.status in ("unreadable_image", "runtime_error")
+            and unit.tag == original_tag(unit.operator)
+        }
+    )
 
 
 def _write_tables(

@@ -165,8 +165,9 @@ def test_a_bad_image_is_skipped_and_the_exit_code_says_so(
     )
     assert code == 3
     assert "half.png" in stderr
-    code, stdout, _ = uamt("score", out)
-    assert code == 0
+    code, stdout, stderr = uamt("score", out)
+    assert code == 4
+    assert "1 image without scores" in stderr
 
 
 def run_in_process(*arguments: object) -> subprocess.Popen[str]:

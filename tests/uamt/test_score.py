@@ -161,3 +161,19 @@ def test_no_worker_is_no_configuration(uamt: Command, experiment: Path) -> None:
     code, _, stderr = uamt("score", experiment, "--workers", 0)
     assert code == 2
     assert "workers: expected a whole number from 1 up, got 0" in stderr
+
+
+def test_images_without_any_scores_are_named(uamt: Command, experiment: Path) -> None:
+    ledger = experiment / "ledger.jsonl"
+    first = ledger.read_bytes().splitlines()[0]
+    assert b'"tag":"0"' in first
+    ledger.write_bytes(
+        ledger.read_bytes()
+        + first.replace(b"plain_00", b"gone").replace(b'"done"', b'"unreadable_image"')
+        + b"\n"
+    )
+    code, stdout, stderr = uamt("score", experiment)
+    assert code == 4
+    assert "1 image without scores" in stderr
+    assert "'photos/gone.png' (demo_retinanet)" in stderr
+    assert "photos      2" in stdout
