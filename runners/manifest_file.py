@@ -28,6 +28,10 @@ def configuration_hash(*parts: Any) -> str:
     return hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
+_MAY_GROW = ("tags", "effective_blocks")
+"""Fields of an operator that further mutants add to."""
+
+
 def read_manifest(root: Path) -> dict[str, Any]:
     """Return the manifest of an experiment; empty sections where there is none.
 
@@ -64,7 +68,8 @@ def merged_manifest(
         advice: What to do about a change, for the message.
 
     Raises:
-        ConfigError: A setting or an image changed; the fields are named with both values.
+        ConfigError: A setting or an image changed; the fields are named with both values. Or a
+            change is accepted that touches results which this run leaves out.
     """
     manifest = read_manifest(root)
     before = manifest["models"].get(model)
@@ -76,6 +81,14 @@ def merged_manifest(
                 f"{root / MANIFEST_NAME}: results of model '{model}' are there under another "
                 f"configuration: {'; '.join(changes[:8])}"
                 f"{f' and {len(changes) - 8} more' if len(changes) > 8 else ''}; {advice}"
+            )
+        stale = list(_left_behind(before, section)) if redo_changed else []
+        if stale:
+            raise ConfigError(
+                f"{root / MANIFEST_NAME}: the change touches results of model '{model}' that this "
+                f"run leaves out: {', '.join(stale[:8])}"
+                f"{f' and {len(stale) - 8} more' if len(stale) > 8 else ''}; run them too, or use "
+                f"another --out or --name"
             )
         merged["operators"] = {**before["operators"], **section["operators"]}
         for name, operator in section["operators"].items():
@@ -116,17 +129,50 @@ def merge_model(
 
 def _changes(before: Mapping[str, Any], section: Mapping[str, Any]) -> Iterator[str]:
     yield from _differing("settings", before["settings"], section["settings"])
-    for name, operator in section["operators"].items():
-        if name in before["operators"]:
-            own, old = (
-                {k: v for k, v in fields.items() if k not in ("tags", "effective_blocks")}
-                for fields in (operator, before["operators"][name])
-            )
-            yield from _differing(f"operators.{name}", old, own)
+    for name in section["operators"]:
+        yield from _changes_of(before, section, name)
     for suite, images in section["suites"].items():
         for path, image in images.items():
             old_image = before["suites"].get(suite, {}).get(path, image)
             yield from _differing(f"image '{suite}/{path}'", old_image, image)
+
+
+def _changes_of(before: Mapping[str, Any], section: Mapping[str, Any], name: str) -> Iterator[str]:
+    if name in before["operators"] and name in section["operators"]:
+        own, old = (
+            {k: v for k, v in manifest["operators"][name].items() if k not in _MAY_GROW}
+            for manifest in (section, before)
+        )
+        yield from _differing(f"operators.{name}", old, own)
+
+
+def _left_behind(before: Mapping[str, Any], section: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what a change touches and a run leaves out: its results would be of another kind."""
+    all_changed = (
+        before["settings"] != section["settings"]
+        or before["original_is_deterministic"] != section["original_is_deterministic"]
+    )
+    changed_operators = {
+        name
+        for name in before["operators"]
+        if all_changed or any(_changes_of(before, section, name))
+    }
+    changed_images = {
+        (suite, path)
+        for suite, images in before["suites"].items()
+        for path, image in images.items()
+        if all_changed or section["suites"].get(suite, {}).get(path, image) != image
+    }
+    for name, operator in before["operators"].items():
+        if name in changed_operators or changed_images:
+            own = section["operators"].get(name, {}).get("tags", ())
+            yield from (f"{name} {tag}" for tag in operator["tags"] if tag not in own)
+    for suite, images in before["suites"].items():
+        for path in images:
+            if (changed_operators or (suite, path) in changed_images) and (
+                path not in section["suites"].get(suite, {})
+            ):
+                yield f"image '{suite}/{path}'"
 
 
 def _differing(where: str, old: Any, new: Any) -> Iterator[str]:

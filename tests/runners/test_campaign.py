@@ -313,6 +313,28 @@ def test_a_crash_is_recorded_and_the_run_goes_on(
         run(changed(bad, on_error="stop"))
 
 
+@pytest.mark.parametrize("left_out", ["operator", "rate", "image"])
+def test_a_change_is_not_redone_on_a_part_of_what_it_touches(
+    campaign: Campaign, left_out: str
+) -> None:
+    run(campaign)
+    before = tree(campaign.root)
+    settings = Settings(passes=3, seed=1)
+    part = changed(campaign, settings=settings)
+    if left_out == "operator":
+        part, named = changed(part, operators=SWEEPS[:1]), "mc_dropblock 0.2_3"
+    elif left_out == "rate":
+        part = changed(part, operators=(MCDropout(rates=(0.1,)), SWEEPS[1]))
+        named = "mc_dropout 0.3"
+    else:
+        suites = {name: refs[:1] for name, refs in campaign.suites.items()}
+        part, named = changed(part, suites=suites), "image 'photos/plain_01.png'"
+    with pytest.raises(ConfigError, match=f"that this run leaves out: {named};.*--out"):
+        prepare(part, redo_changed=True)
+    assert tree(campaign.root) == before
+    assert run_serially(prepare(changed(campaign, settings=settings), redo_changed=True)).n_run
+
+
 def test_a_mutant_that_changes_nothing_is_reported(campaign: Campaign, pictures: Path) -> None:
     for path in pictures.iterdir():
         path.unlink()
