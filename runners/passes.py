@@ -36,7 +36,7 @@ def run_original(detector: Detector, image: Tensor, settings: Settings) -> list[
         found.filtered(settings.score_threshold, settings.classes)
         for passes in settings.chunks()
         for found in detector.detect([image] * len(passes))
-    ]
+    ][: settings.passes]
 
 
 def run_original_once(
@@ -115,7 +115,7 @@ def run_mutant(
             if settling and settling.add(detections[-1]):
                 break
         _refuse_silent_sites(injection, mutant)
-        return detections, injection.report
+        return detections[: settings.passes], injection.report
 
 
 def run_heaviest(

@@ -105,9 +105,13 @@ class Settings:
         return self.passes if self.chunk == "auto" else self.chunk
 
     def chunks(self) -> list[range]:
-        """Return the numbers of the passes of each batch."""
+        """Return the numbers of the passes of each batch.
+
+        All batches are of one size, since another runs other kernels: the last one may reach
+        beyond T, and what it finds there is dropped.
+        """
         starts = range(0, self.passes, self.chunk_size)
-        return [range(start, min(start + self.chunk_size, self.passes)) for start in starts]
+        return [range(start, start + self.chunk_size) for start in starts]
 
 
 @contextmanager

@@ -313,6 +313,22 @@ def test_a_crash_is_recorded_and_the_run_goes_on(
         run(changed(bad, on_error="stop"))
 
 
+@pytest.mark.parametrize(("passes", "chunk"), [(4, 3), (5, 2)])
+def test_a_chunk_that_does_not_divide_the_passes_is_of_one_size_too(
+    campaign: Campaign, tmp_path: Path, passes: int, chunk: int
+) -> None:
+    uneven = changed(campaign, settings=Settings(passes=passes, chunk=chunk))
+    assert prepare(uneven).is_deterministic
+    assert run(uneven).n_run == 10
+    whole = Settings(passes=2 * chunk if passes == 4 else 3 * chunk, chunk=chunk)
+    run(changed(campaign, settings=whole, root=tmp_path / "whole"))
+    files = tree(campaign.root)
+    longer = tree(tmp_path / "whole")
+    predictions = [name for name in files if "prediction_" in name]
+    assert len(predictions) == 10 * passes
+    assert all(files[name] == longer[name] for name in predictions)
+
+
 @pytest.mark.parametrize("left_out", ["operator", "rate", "image"])
 def test_a_change_is_not_redone_on_a_part_of_what_it_touches(
     campaign: Campaign, left_out: str
