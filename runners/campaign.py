@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from torch import Tensor
 from mutators import Mutant, Operator, dropblock_sites, resolve_sites
 from runners.chunks import ChunkChoice, choose_chunk
 from runners.detectors import Detector
+from runners.failures import shown_failure
 from runners.fingerprints import FileFingerprint
 from runners.images import ImageRef, read_image
 from runners.ledger import Ledger, Unit
@@ -166,14 +168,15 @@ def applicable_operators(
 def prepare(campaign: Campaign, *, redo_changed: bool = False) -> Prepared:
     """Check a campaign, measure what its manifest says, and write the manifest.
 
-    The original runs twice on the first readable image, to find out whether it is deterministic,
-    and a chunk that is left open is measured there. What the manifest says already is taken from
-    it: a run that goes on elsewhere, and shards that start together, go by what the first one
-    measured.
+    The original runs twice on the first image where it finds anything, to find out whether it is
+    deterministic, and a chunk that is left open is measured on the first image that it can run on.
+    What the manifest says already is taken from it: a run that goes on elsewhere, and shards that
+    start together, go by what the first one measured.
 
     Raises:
         ConfigError: The sweeps cannot run, or results are there under another configuration.
-        DataError: No image can be read, or the model computes NaN or infinity.
+        DataError: No image can be read, or the model crashes or computes NaN or infinity on the
+            first ones.
     """
     start = _Start.of(campaign)
     with folder_locked(campaign.root):
@@ -207,7 +210,9 @@ class _Start:
     def of(cls, campaign: Campaign) -> _Start:
         check_operators(campaign.detector, campaign.operators)
         fingerprints = {ref: _fingerprint(ref) for ref in campaign.images}
-        return cls(campaign, fingerprints, *_first_image(campaign))
+        with arithmetic(campaign.settings.threads, campaign.settings.precision):
+            key, image = next(_usable_images(campaign))
+        return cls(campaign, fingerprints, key, image)
 
 
 def _measured(start: _Start, redo_changed: bool) -> tuple[Prepared, dict[str, Any]]:
@@ -260,8 +265,7 @@ def _tried(
     settings = replace(settings, chunk=chunk.size)
     is_deterministic = before.get("original_is_deterministic")
     if is_deterministic is None or redo_changed:
-        twice = [run_original(detector, start.image, settings) for _ in range(2)]
-        is_deterministic = len({encode_prediction(d) for passes in twice for d in passes}) == 1
+        is_deterministic = _is_deterministic(campaign, settings)
     plans = {
         operator.name: _plan(campaign, operator, start.key, start.image)
         for operator in campaign.operators
@@ -295,16 +299,62 @@ def _fingerprint(ref: ImageRef) -> FileFingerprint | None:
         return None
 
 
-def _first_image(campaign: Campaign) -> tuple[str, Tensor]:
-    faults = []
+_TRIED = 10
+"""Images on which the original may crash, or find nothing, before no further one is tried."""
+
+
+def _usable_images(campaign: Campaign) -> Iterator[tuple[str, Tensor]]:
+    """Yield key and tensor of each image that can be read and that the original can run on."""
+    unreadable: list[DataError] = []
+    crashes: list[DataError] = []
+    is_any = False
     for ref in campaign.images:
         try:
-            return ref.relative_path, read_image(ref.path)
+            image = read_image(ref.path)
         except DataError as error:
             if campaign.on_error == "stop":
                 raise
-            faults.append(str(error))
-    raise DataError(f"none of the {len(faults)} images can be read; the first: {faults[0]}")
+            unreadable.append(error)
+            continue
+        try:
+            campaign.detector.detect([image])
+        except ConfigError:
+            raise
+        except Exception as error:
+            crash = DataError(
+                f"image '{ref.suite}/{ref.relative_path}', original: {shown_failure(error)}"
+            )
+            if campaign.on_error == "stop":
+                raise crash from error
+            crashes.append(crash)
+            if len(crashes) == _TRIED:
+                break
+        else:
+            is_any = True
+            yield ref.relative_path, image
+    if is_any:
+        return
+    if crashes:
+        raise DataError(
+            f"the original fails on each of the first {len(crashes)} images; {crashes[0]}"
+        )
+    raise DataError(f"none of the {len(unreadable)} images can be read; the first: {unreadable[0]}")
+
+
+def _is_deterministic(campaign: Campaign, settings: Settings) -> bool:
+    """Return whether the original finds equal bytes twice, where it finds anything."""
+    unfiltered = replace(settings, score_threshold=0.0, classes=None)
+    for _, image in islice(_usable_images(campaign), _TRIED):
+        found = [
+            detections
+            for _ in range(2)
+            for detections in run_original(campaign.detector, image, unfiltered)
+        ]
+        if len({encode_prediction(detections) for detections in found}) > 1:
+            return False
+        if len(found[0]):
+            return True
+    return True
 
 
 def _plan(campaign: Campaign, operator: Operator, key: str, image: Tensor) -> OperatorPlan:

@@ -20,20 +20,9 @@ from runners.memory import is_out_of_memory, out_of_memory
 from runners.passes import run_mutant, run_original, run_original_once
 from runners.unit_files import UnitFiles
 from scoring.detections import Detections
-from scoring.errors import DataError
+from scoring.errors import ConfigError, DataError
 from scoring.layout import Branch
 from scoring.predictions import encode_prediction
-
-_CRASHES = (
-    RuntimeError,
-    ValueError,
-    ArithmeticError,
-    LookupError,
-    TypeError,
-    AssertionError,
-    DataError,
-)
-"""What a mutated model may raise: of torch, of the model's own checks, or NaN in its outputs."""
 
 
 class Subject:
@@ -103,7 +92,9 @@ class Subject:
         try:
             original = self.original()
             passes, killed = self._mutated(mutant, original.passes)
-        except _CRASHES as error:
+        except ConfigError:
+            raise
+        except Exception as error:  # what a user's model raises is not known
             message = f"{type(error).__name__}: {error}"
             if is_out_of_memory(error):
                 raise self._out_of_memory(mutant) from error
@@ -139,7 +130,7 @@ class Subject:
                 passes = self._run_original()
                 contents = [encode_prediction(detections) for detections in passes]
                 self._original = _Original(passes, contents)
-            except _CRASHES as error:
+            except Exception as error:
                 self._fault = error
                 raise
         return self._original

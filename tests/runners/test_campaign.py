@@ -313,6 +313,91 @@ def test_a_crash_is_recorded_and_the_run_goes_on(
         run(changed(bad, on_error="stop"))
 
 
+def test_an_image_on_which_the_original_crashes_may_be_the_first(
+    campaign: Campaign, detector: Detector, pictures: Path
+) -> None:
+    Image.new("RGB", (192, 192), "white").save(pictures / "a_white.png")
+    crashing = dataclasses.replace(
+        detector, model=Crashing(detector.model, "raise").eval(), scores="given"
+    )
+    sweep = MCDropout(rates=(0.1,), sites="backbone.fpn.layer_blocks.*")
+    bad = changed(
+        campaign,
+        detector=crashing,
+        suites=list_suites({"photos": pictures}),
+        operators=(sweep,),
+    )
+    summary = run(bad)
+    assert {entry.unit.image for entry in summary.crashed} == {"a_white.png"}
+    with pytest.raises(DataError, match=r"photos/a_white.png', original: RuntimeError: no kernel"):
+        prepare(changed(bad, on_error="stop"))
+
+
+def test_an_original_that_always_crashes_is_told_in_one_line(
+    campaign: Campaign, detector: Detector, pictures: Path
+) -> None:
+    for path in pictures.iterdir():
+        Image.new("RGB", (192, 192), "white").save(path)
+    crashing = dataclasses.replace(
+        detector, model=Crashing(detector.model, "raise").eval(), scores="given"
+    )
+    sweep = MCDropout(rates=(0.1,), sites="backbone.fpn.layer_blocks.*")
+    with pytest.raises(DataError, match=r"each of the first 2 images; .*no kernel.*line \d+"):
+        prepare(changed(campaign, detector=crashing, operators=(sweep,)))
+
+
+class Noisy(nn.Module):
+    """A detector that is not deterministic."""
+
+    def __init__(self, inner: nn.Module) -> None:
+        super().__init__()
+        self.backbone = inner.backbone
+        self.inner = inner
+
+    def forward(self, images: Sequence[Tensor]) -> list[dict[str, Tensor]]:
+        return [
+            {
+                **found,
+                "boxes": found["boxes"] + torch.rand(len(found["boxes"]), 4),
+                "class_probs": torch.full((len(found["boxes"]), 5), 0.2),
+            }
+            for found in self.inner(images)
+        ]
+
+
+def test_noise_is_noticed_though_nothing_is_found_on_the_first_image(
+    campaign: Campaign, detector: Detector, pictures: Path
+) -> None:
+    Image.new("RGB", (192, 192), "grey").save(pictures / "a_grey.png")
+    noisy = dataclasses.replace(detector, model=Noisy(detector.model).eval(), scores="given")
+    prepared = prepare(
+        changed(
+            campaign,
+            detector=noisy,
+            suites=list_suites({"photos": pictures}),
+            operators=(MCDropout(rates=(0.1,), sites="backbone.fpn.layer_blocks.*"),),
+        )
+    )
+    assert not prepared.is_deterministic
+
+
+class Unusual(Exception):  # noqa: N818 - a name of the user's
+    """What a user's model may raise."""
+
+
+def test_a_crash_of_any_kind_is_recorded(
+    campaign: Campaign, detector: Detector, pictures: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*args: object, **kwargs: object) -> None:
+        raise Unusual("lost")
+
+    prepared = prepare(changed(campaign, operators=SWEEPS[:1]))
+    monkeypatch.setattr("runners.subject.run_mutant", fail)
+    summary = run_serially(prepared)
+    assert {entry.message for entry in summary.crashed} == {"Unusual: lost"}
+    assert len(summary.crashed) == 4
+
+
 @pytest.mark.parametrize(("passes", "chunk"), [(4, 3), (5, 2)])
 def test_a_chunk_that_does_not_divide_the_passes_is_of_one_size_too(
     campaign: Campaign, tmp_path: Path, passes: int, chunk: int
