@@ -34,7 +34,8 @@ from uamt.scores import score_root
 
 RULES = ("any", "significant")
 CURTAILED: list[dict[str, Any]] = [
-    *({"curtail": k, "kill_rule": r} for k, r in itertools.product((*KINDS, "all"), RULES)),
+    *({"curtail": k, "kill_rule": r} for k, r in itertools.product(("miss_ghost", "all"), RULES)),
+    *({"curtail": k, "kill_rule": "significant"} for k in ("miss", "ghost")),
     *({"curtail": "miss_ghost", "kill_rule": r, "curtail_mutants": True} for r in RULES),
 ]
 
