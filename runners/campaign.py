@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import islice
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from torch import Tensor
 
-from mutators import Mutant, Operator, dropblock_sites, resolve_sites
+from mutators import Operator, dropblock_sites, resolve_sites
 from runners.chunks import ChunkChoice, choose_chunk
 from runners.detectors import Detector
 from runners.failures import shown_failure
 from runners.fingerprints import FileFingerprint
 from runners.images import ImageRef, read_image
-from runners.ledger import Ledger, Unit
+from runners.ledger import Ledger
 from runners.locks import folder_locked
 from runners.manifest import (
     OperatorPlan,
@@ -26,106 +25,21 @@ from runners.manifest import (
     settings_section,
 )
 from runners.manifest_file import configuration_hash, merge_model, merged_manifest, read_manifest
-from runners.memory import out_of_memory, with_fitting_chunk
-from runners.passes import run_heaviest, run_mutant, run_original
-from runners.settings import OnError, Settings, arithmetic
-from runners.shards import Shard
+from runners.memory import out_of_memory, run_heaviest, with_fitting_chunk
+from runners.passes import run_mutant, run_original
+from runners.prepared import Campaign, Prepared
+from runners.settings import Chunk, Settings, arithmetic
 from scoring.errors import ConfigError, DataError
 from scoring.predictions import encode_prediction
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Campaign:
-    """What is to be run, and where it goes.
-
-    Args:
-        detector: The model.
-        suites: Images by suite, as `list_suites` returns them.
-        operators: Sweeps, each of its own name.
-        settings: What decides a result besides.
-        root: The experiment's folder.
-        on_error: Whether an unreadable image or a crash is recorded and passed over, or stops.
-        use_memo: Share between passes what no mask reaches; the results are the same.
-        shard: Which of the images this run takes; the manifest is that of all.
-
-    Raises:
-        ConfigError: A shard is to run with curtailed mutants.
-    """
-
-    detector: Detector
-    suites: Mapping[str, Sequence[ImageRef]]
-    operators: Sequence[Operator]
-    settings: Settings
-    root: Path
-    on_error: OnError = "skip"
-    use_memo: bool = True
-    shard: Shard = field(default_factory=Shard)
-
-    def __post_init__(self) -> None:
-        if self.settings.curtail_mutants and self.shard.count > 1:
-            raise ConfigError(
-                f"shard {self.shard}: with curtailed mutants the images of a suite follow each "
-                f"other, so that no part of them can run alone; leave --shard or "
-                f"--curtail-mutants out"
-            )
-
-    @property
-    def images(self) -> list[ImageRef]:
-        """All images, suite by suite."""
-        return [ref for images in self.suites.values() for ref in images]
-
-    @property
-    def own_images(self) -> list[ImageRef]:
-        """The images of this run's shard."""
-        return self.shard.of(self.images)
-
-    def mutants(self) -> list[Mutant]:
-        """Return all mutants in the order in which an image runs them, each original first."""
-        return [
-            mutant
-            for operator in self.operators
-            for mutant in (operator.original(), *operator.mutants())
-        ]
-
-    def site_names(self) -> set[str]:
-        """Return the names of all modules where a mutant is masked."""
-        names: set[str] = set()
-        for operator in self.operators:
-            with operator.original().mutation.on_model(self.detector.model) as injection:
-                names.update(site.name for site in injection.sites)
-        return names
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A campaign that is measured: what a worker needs besides.
-
-    Args:
-        campaign: What is to be run; its chunk is a number.
-        is_deterministic: Whether the original gives equal bytes twice.
-        operator_hashes: Per operator, the hash of settings, sites and options.
-        fingerprints: Size and sha256 of each image; None where it cannot be read.
-        chunk_reason: Why passes are batched as they are.
-    """
-
-    campaign: Campaign
-    is_deterministic: bool
-    operator_hashes: Mapping[str, str]
-    fingerprints: Mapping[ImageRef, FileFingerprint | None]
-    chunk_reason: str = ""
-
-    def unit(self, ref: ImageRef, mutant: Mutant) -> Unit:
-        """Return the unit of an image and a mutant."""
-        name = self.campaign.detector.name
-        return Unit(name, ref.suite, ref.relative_path, mutant.operator, mutant.tag)
-
-    def configuration(self, ref: ImageRef, mutant: Mutant) -> str:
-        """Return the hash of everything that decides the result of a unit."""
-        fingerprint = self.fingerprints[ref]
-        sha256 = fingerprint.sha256 if fingerprint else ""
-        return configuration_hash(
-            self.operator_hashes[mutant.operator], mutant.tag, ref.relative_path, sha256
-        )
+__all__ = [
+    "Campaign",
+    "Prepared",
+    "applicable_operators",
+    "check_operators",
+    "prepare",
+    "preview",
+]
 
 
 def check_operators(detector: Detector, operators: Sequence[Operator]) -> None:
@@ -226,7 +140,10 @@ def _measured(start: _Start, redo_changed: bool) -> tuple[Prepared, dict[str, An
             lambda settings: _tried(start, settings, before, redo_changed=redo_changed),
             may_change=not _has_results(start.campaign),
             fault=lambda settings: out_of_memory(
-                f"image '{start.key}'", settings, start.campaign.root, detector.name
+                f"image '{start.key}'",
+                replace(settings, chunk=_given(settings, before)),
+                start.campaign.root,
+                detector.name,
             ),
         )
     reason = tried.chunk.reason if fitting == asked else "as memory allows"
@@ -273,6 +190,12 @@ def _tried(
     if detector.device.type == "cuda":
         run_heaviest(detector, campaign.images, [o.mutants() for o in campaign.operators], settings)
     return _Tried(chunk, settings, is_deterministic, plans)
+
+
+def _given(settings: Settings, before: Mapping[str, Any]) -> Chunk:
+    """Return the chunk as the manifest has it, if that is to be taken."""
+    known = before.get("settings", {}).get("chunk", "auto")
+    return known if settings.chunk == "auto" else settings.chunk
 
 
 def _has_results(campaign: Campaign) -> bool:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
 import torch
+from PIL import Image
 
+from mutators import Mutant
+from runners.detectors import Detector
+from runners.images import ImageRef, read_image
+from runners.passes import run_mutant
 from runners.settings import Settings
 from scoring.errors import DataError
 
@@ -88,3 +93,46 @@ def with_fitting_chunk(
             torch.cuda.empty_cache()
         settings = replace(settings, chunk=size // 2)
         _LOG.warning("memory ran out with %d passes in a batch; trying %d", size, size // 2)
+
+
+def run_heaviest(
+    detector: Detector,
+    images: Sequence[ImageRef],
+    sweeps: Sequence[Sequence[Mutant]],
+    settings: Settings,
+) -> None:
+    """Run one batch of the last mutant of each sweep over the largest image that can be read.
+
+    What fits here fits later, so that memory runs out before anything is written or not at all. A
+    mutant that crashes here is left to the run, which records it.
+
+    Args:
+        detector: The model.
+        images: Of the campaign.
+        sweeps: Mutants of each operator, mildest first.
+        settings: Passes, chunk, seed and thresholds.
+
+    Raises:
+        RuntimeError: Memory ran out.
+    """
+    one_batch = replace(settings, passes=settings.chunk_size, curtail=None, curtail_mutants=False)
+    for ref in sorted(images, key=_pixels, reverse=True):
+        try:
+            image = read_image(ref.path)
+        except DataError:
+            continue
+        for mutants in sweeps:
+            try:
+                run_mutant(detector, image, ref.relative_path, mutants[-1], one_batch)
+            except Exception as error:  # what a user's model raises is not known
+                if is_out_of_memory(error):
+                    raise
+        return
+
+
+def _pixels(ref: ImageRef) -> int:
+    try:
+        with Image.open(ref.path) as picture:
+            return picture.width * picture.height
+    except OSError:
+        return 0  # one that cannot be read is found where it is

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from contextlib import ExitStack
-from dataclasses import replace
 
-from PIL import Image
 from torch import Tensor
 
 from mutators import Injection, InjectionReport, Mutant
 from runners.curtailed import Settling
 from runners.detectors import Detector
-from runners.images import ImageRef, read_image
 from runners.memo import Memo
 from runners.settings import Settings
 from scoring.detections import Detections
@@ -116,40 +113,6 @@ def run_mutant(
                 break
         _refuse_silent_sites(injection, mutant)
         return detections[: settings.passes], injection.report
-
-
-def run_heaviest(
-    detector: Detector,
-    images: Sequence[ImageRef],
-    sweeps: Sequence[Sequence[Mutant]],
-    settings: Settings,
-) -> None:
-    """Run one batch of the last mutant of each sweep over the largest image.
-
-    What fits here fits later, so that memory runs out before anything is written or not at all.
-
-    Args:
-        detector: The model.
-        images: Of the campaign.
-        sweeps: Mutants of each operator, mildest first.
-        settings: Passes, chunk, seed and thresholds.
-
-    Raises:
-        RuntimeError: Memory runs out.
-    """
-    largest = max(images, key=_area)
-    image = read_image(largest.path)
-    one_batch = replace(settings, passes=settings.chunk_size)
-    for mutants in sweeps:
-        run_mutant(detector, image, largest.relative_path, mutants[-1], one_batch)
-
-
-def _area(ref: ImageRef) -> int:
-    try:
-        with Image.open(ref.path) as picture:
-            return picture.width * picture.height
-    except OSError:
-        return 0  # an unreadable one is found where it is read
 
 
 def _refuse_silent_sites(injection: Injection, mutant: Mutant) -> None:

@@ -11,13 +11,13 @@ from typing import NamedTuple
 from torch import Tensor
 
 from mutators import Mutant
-from runners.campaign import Prepared
 from runners.curtailed import Settling, Standing
 from runners.images import ImageRef, read_image
 from runners.ledger import Entry
 from runners.memo import Memo
 from runners.memory import is_out_of_memory, out_of_memory
 from runners.passes import run_mutant, run_original, run_original_once
+from runners.prepared import Prepared
 from runners.unit_files import UnitFiles
 from scoring.detections import Detections
 from scoring.errors import ConfigError, DataError

@@ -50,6 +50,13 @@ def test_all_checks_hold_between_a_cpu_and_itself(
     assert out.count("passes a second") == 8
 
 
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device, and there is none")
+def test_all_checks_hold_on_a_gpu(check: ModuleType) -> None:
+    effort = check.Effort(images=2, passes=4, rounds=1, height=96, width=96)
+    assert check.report(check.run_checks(torch.device("cuda"), "demo_retinanet", effort)) == 0
+
+
 def test_another_mask_is_found(check: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     dropout, calls = check.mc_dropout, []
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from PIL import Image
 from torch import Tensor, nn
 
 from mutators import MCDropout
@@ -19,7 +20,12 @@ from runners.execution import run_serially
 from runners.images import list_images
 from runners.ledger import Ledger
 from runners.manifest_file import read_manifest
-from runners.memory import OutOfMemoryError, is_out_of_memory, with_fitting_chunk
+from runners.memory import (
+    OutOfMemoryError,
+    is_out_of_memory,
+    run_heaviest,
+    with_fitting_chunk,
+)
 from runners.settings import Settings
 
 
@@ -97,6 +103,30 @@ def test_results_that_are_there_keep_their_chunk(tmp_path: Path) -> None:
     with pytest.raises(OutOfMemoryError, match="--chunk 2 --redo-changed"):
         prepare(make(root, 2, chunk=4), redo_changed=True)
     assert tree(root) == before
+
+
+def test_the_heaviest_batch_is_of_the_largest_image_that_can_be_read(tmp_path: Path) -> None:
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    for name, side in (("small", 64), ("large", 96), ("broken", 200)):
+        Image.new("RGB", (side, side), "grey").save(folder / f"{name}.png")
+    whole = (folder / "broken.png").read_bytes()
+    (folder / "broken.png").write_bytes(whole[: len(whole) // 2])
+    (folder / "text.png").write_bytes(b"no image")
+    campaign = make(tmp_path / "experiment", 3)
+    sizes = []
+    hook = campaign.detector.model.register_forward_pre_hook(
+        lambda module, inputs: sizes.append((len(inputs[0]), tuple(inputs[0][0].shape)))
+    )
+    refs = list_images(folder, "photos", "stem")
+    sweeps = [operator.mutants() for operator in campaign.operators]
+    run_heaviest(campaign.detector, refs, sweeps, Settings(passes=5, chunk=3))
+    assert sizes == [(3, (3, 96, 96))]
+    with pytest.raises(torch.OutOfMemoryError):
+        run_heaviest(campaign.detector, refs, sweeps, Settings(passes=5, chunk=4))
+    hook.remove()
+    campaign.detector.model.inner = None  # any other crash is left to the run
+    run_heaviest(campaign.detector, refs, sweeps, Settings(passes=5, chunk=3))
 
 
 @pytest.mark.parametrize(
