@@ -25,7 +25,7 @@ from runners.manifest import (
     settings_section,
 )
 from runners.manifest_file import configuration_hash, merge_model, merged_manifest, read_manifest
-from runners.memory import out_of_memory, run_heaviest, with_fitting_chunk
+from runners.memory import is_out_of_memory, out_of_memory, run_heaviest, with_fitting_chunk
 from runners.passes import run_mutant, run_original
 from runners.prepared import Campaign, Prepared
 from runners.settings import Chunk, Settings, arithmetic
@@ -244,6 +244,12 @@ def _usable_images(campaign: Campaign) -> Iterator[tuple[str, Tensor]]:
         except ConfigError:
             raise
         except Exception as error:
+            if is_out_of_memory(error):
+                one = replace(campaign.settings, chunk=1)
+                name = campaign.detector.name
+                raise out_of_memory(
+                    f"image '{ref.suite}/{ref.relative_path}'", one, campaign.root, name
+                ) from error
             crash = DataError(
                 f"image '{ref.suite}/{ref.relative_path}', original: {shown_failure(error)}"
             )
