@@ -211,8 +211,14 @@ def _chunk(start: _Start, before: Mapping[str, Any]) -> ChunkChoice:
     is_known = before.get("passes") == settings.passes
     if is_known and before.get("device") == device_name(detector.device):
         return ChunkChoice(before["chunk"], "as the results that are there")
-    mutants = start.campaign.operators[0].mutants()
-    return choose_chunk(detector, start.image, start.key, mutants, settings)
+    return choose_chunk(
+        detector,
+        start.image,
+        start.key,
+        start.campaign.mutants(),
+        settings,
+        use_memo=start.campaign.use_memo,
+    )
 
 
 def _fingerprint(ref: ImageRef) -> FileFingerprint | None:

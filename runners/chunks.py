@@ -12,6 +12,7 @@ from torchvision.models.detection.transform import GeneralizedRCNNTransform
 
 from mutators import Mutant
 from runners.detectors import Detector
+from runners.memo import Memo
 from runners.passes import run_mutant
 from runners.settings import Settings
 
@@ -41,7 +42,13 @@ class ChunkChoice:
 
 
 def choose_chunk(
-    detector: Detector, image: Tensor, key: str, mutants: Sequence[Mutant], settings: Settings
+    detector: Detector,
+    image: Tensor,
+    key: str,
+    mutants: Sequence[Mutant],
+    settings: Settings,
+    *,
+    use_memo: bool = False,
 ) -> ChunkChoice:
     """Return what pays on an image: all passes in one batch, or one by one.
 
@@ -53,8 +60,9 @@ def choose_chunk(
         detector: The model.
         image: (3, H, W) float32, 0 to 1.
         key: The image's name in the key of its masks.
-        mutants: Those of one operator; the first of rate > 0 is run.
+        mutants: All that an image is to run; the first of rate > 0 is run.
         settings: Passes and what else decides a pass; the chunk in it is not looked at.
+        use_memo: Whether the passes of an image will share what no mask reaches.
 
     Raises:
         ConfigError: The mutant cannot run.
@@ -68,39 +76,55 @@ def choose_chunk(
     height, width = _input_size(detector, image)
     if height * width > LARGE_PX2:
         return ChunkChoice(1, f"one by one, for {height}x{width} pixels are large for a CPU")
-    mutant = next(mutant for mutant in mutants if not mutant.is_original)
-    alone, together = _seconds_per_pass(detector, image, key, mutant, settings)
+    mutated = [mutant for mutant in mutants if not mutant.is_original]
+    clock = _Clock(detector, image, key, mutated[0], settings, len(mutated), use_memo)
+    alone, together = clock.compare()
     measured = f"{alone * 1000:.1f} ms a pass one by one, {together * 1000:.1f} ms in one batch"
     if alone < _CLEARLY * together:
         return ChunkChoice(1, f"one by one: {measured}")
     return ChunkChoice(passes, f"all passes in one batch: {measured}")
 
 
-def _seconds_per_pass(
-    detector: Detector, image: Tensor, key: str, mutant: Mutant, settings: Settings
-) -> tuple[float, float]:
-    """Return the CPU seconds of a pass one by one, and of one in a batch of all; the least of some.
+@dataclass(frozen=True, slots=True)
+class _Clock:
+    """CPU time of the passes of a mutant over an image."""
 
-    Both are plain runs. What the memo spares is spared by either.
-    """
-    one = replace(settings, passes=1, chunk=1)
-    every = replace(settings, chunk=settings.passes)
+    detector: Detector
+    image: Tensor
+    key: str
+    mutant: Mutant
+    settings: Settings
+    n_mutants: int
+    use_memo: bool
 
-    def seconds(chosen: Settings) -> float:
+    def compare(self) -> tuple[float, float]:
+        """Return the seconds of a pass one by one, and of one in a batch of all."""
+        passes = self.settings.passes
+        self._seconds(1, None)  # the first forward of a model sets up more than it computes
+        n_rounds = _ROUNDS if self._seconds(1, None) < _SLOW_SECONDS else 1
+        if n_rounds > 1:
+            self._seconds(passes, None)
+        alone = self._mean_seconds(1, n_rounds)
+        together = self._mean_seconds(passes, n_rounds)
+        return min(alone, self._mean_seconds(1, n_rounds)), together
+
+    def _mean_seconds(self, size: int, n_rounds: int) -> float:
+        """Return the seconds of a pass in batches of this size, over all passes of an image.
+
+        The first batch of an image computes what the others share, as often as it has rows.
+        """
+        memo = Memo(self.image) if self.use_memo else None
+        first = self._seconds(size, memo)
+        later = min(self._seconds(size, memo) for _ in range(n_rounds))
+        n_batches = self.n_mutants * self.settings.passes / size
+        shared = max(0.0, first - later) if memo else 0.0
+        return (shared / n_batches + later) / size
+
+    def _seconds(self, size: int, memo: Memo | None) -> float:
+        chosen = replace(self.settings, passes=size, chunk=size)
         started = time.process_time()
-        run_mutant(detector, image, key, mutant, chosen)
-        return (time.process_time() - started) / chosen.passes
-
-    seconds(one)  # the first forward of a model sets up more than it computes
-    alone = [seconds(one)]
-    if alone[0] > _SLOW_SECONDS:
-        return min(alone[0], seconds(one)), seconds(every)
-    seconds(every)
-    together = []
-    for _ in range(_ROUNDS):
-        alone += [seconds(one) for _ in range(2)]
-        together.append(seconds(every))
-    return min(alone), min(together)
+        run_mutant(self.detector, self.image, self.key, self.mutant, chosen, memo=memo)
+        return time.process_time() - started
 
 
 def _input_size(detector: Detector, image: Tensor) -> tuple[int, int]:

@@ -42,7 +42,7 @@ def test_a_gpu_runs_all_passes_in_one_batch(detector: Detector) -> None:
 def test_large_maps_run_one_by_one_on_a_cpu_without_being_measured(
     detector: Detector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delattr(chunks, "_seconds_per_pass")
+    monkeypatch.delattr(chunks, "_Clock")
     # What counts is what the model computes on: this image is resized.
     model = load_detector("fasterrcnn_mobilenet_v3_large_fpn", model_args={"min_size": 600})
     chosen = choice(model, torch.zeros(3, 96, 128))
@@ -61,7 +61,7 @@ def test_one_by_one_must_be_clearly_quicker(
     together: float,
     size: int,
 ) -> None:
-    monkeypatch.setattr(chunks, "_seconds_per_pass", lambda *_: (alone, together))
+    monkeypatch.setattr(chunks._Clock, "compare", lambda _: (alone, together))
     chosen = choice(detector)
     assert chosen.size == size
     assert f"{alone * 1000:.1f} ms a pass one by one" in chosen.reason
@@ -91,7 +91,9 @@ def campaign(detector: Detector, tmp_path: Path) -> Campaign:
 
 
 def decide(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    monkeypatch.setattr(campaign_module, "choose_chunk", lambda *_: ChunkChoice(size, "measured"))
+    monkeypatch.setattr(
+        campaign_module, "choose_chunk", lambda *_, **__: ChunkChoice(size, "measured")
+    )
 
 
 def recorded(campaign: Campaign) -> int:
