@@ -19,7 +19,7 @@ from runners.estimates import Estimate, estimate
 from runners.images import ImageRef, read_image
 from runners.ledger import Ledger
 from runners.plan_samples import original_bytes, run_plain, run_sample, spread_images
-from runners.preset_shares import shares_behind, shares_of_presets
+from runners.preset_shares import shares_behind, sites_of_presets
 from runners.settings import arithmetic
 from runners.unit_files import is_whole
 from scoring.errors import DataError
@@ -81,8 +81,7 @@ def make_plan(prepared: Prepared, n_samples: int | None = None) -> Plan:
     left = _places_left(prepared)
     image = read_image(_readable(campaign.images, 1)[0].path)
     with arithmetic(campaign.settings.threads):
-        shares = shares_of_presets(campaign.detector, image)
-        own = _own_share(campaign, image)
+        own, shares = _shares(campaign, image)
     images_left = [ref for ref in campaign.own_images if left[ref]]
     readable = _readable(images_left, _MOST_ORIGINALS) if images_left else []
     return Plan(
@@ -138,12 +137,16 @@ def _readable(images: Sequence[ImageRef], at_most: int) -> list[ImageRef]:
     return readable
 
 
-def _own_share(campaign: Campaign, image: Tensor) -> float:
+def _shares(campaign: Campaign, image: Tensor) -> tuple[float, dict[str, float]]:
+    """Return the share behind the campaign's own sites, and those of the presets."""
     sites: list[Site] = []
     for operator in campaign.operators:
         with operator.original().mutation.on_model(campaign.detector.model) as injection:
             sites += injection.sites
-    return shares_behind(campaign.detector, image, {"own": sites})["own"]
+    shares = shares_behind(
+        campaign.detector, image, {"": sites, **sites_of_presets(campaign.detector)}
+    )
+    return shares.pop(""), shares
 
 
 def _estimate(

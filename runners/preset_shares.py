@@ -16,12 +16,10 @@ from runners.detectors import Detector
 _ROUNDS = 3
 
 
-def shares_of_presets(detector: Detector, image: Tensor) -> dict[str, float]:
-    """Return, per preset of the detector's family, the share of a pass behind its first site."""
+def sites_of_presets(detector: Detector) -> dict[str, list[Site]]:
+    """Return the sites of every preset of the detector's family."""
     presets = family_presets(detector.model)
-    return shares_behind(
-        detector, image, {preset: resolve_sites(detector.model, preset) for preset in presets}
-    )
+    return {preset: resolve_sites(detector.model, preset) for preset in presets}
 
 
 def shares_behind(
@@ -29,7 +27,8 @@ def shares_behind(
 ) -> dict[str, float]:
     """Return the share of a pass that lies behind the first site, 0 to 1, by the name of the sites.
 
-    A plain pass over one image runs some times; when a value first leaves (or enters) a site is
+    All are seen in the same passes, so that equal sites have equal shares. A plain pass over one
+    image runs some times; when a value first leaves (or enters) a site is
     seen by hooks. The median counts. Everything before that is the same in all passes.
 
     Args:

@@ -114,11 +114,13 @@ def duration(seconds: float) -> str:
     """Return a time in two units at most.
 
     Example:
-        >>> duration(8.4), duration(95), duration(5000), duration(200000)
-        ('8 s', '95 s', '1 h 23 min', '2 d 8 h')
+        >>> duration(8.4), duration(167), duration(5000), duration(200000)
+        ('8 s', '2 min 47 s', '1 h 23 min', '2 d 8 h')
     """
     if seconds < 100:
         return f"{seconds:.0f} s"
+    if seconds < 600:
+        return f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
     minutes = round(seconds / 60)
     if minutes < 60:
         return f"{minutes} min"

@@ -17,7 +17,7 @@ from runners.execution import run_serially
 from runners.images import list_suites, read_image
 from runners.plan_samples import PassCost, SomeMutants, UnitCost, spread_images
 from runners.planning import Plan, make_plan
-from runners.preset_shares import shares_behind, shares_of_presets
+from runners.preset_shares import shares_behind, sites_of_presets
 from runners.settings import Settings
 from runners.shards import Shard
 from scoring.errors import DataError
@@ -95,7 +95,7 @@ def test_images_that_cannot_be_read_are_planned_around(campaign: Campaign, tmp_p
 
 def test_less_of_a_pass_lies_behind_later_sites(detector: Detector, campaign: Campaign) -> None:
     image = read_image(campaign.images[0].path)
-    shares = shares_of_presets(detector, image)
+    shares = shares_behind(detector, image, sites_of_presets(detector))
     for late in ("last", "head"):
         assert 0 < shares[late] < 0.6 * shares["uamters"] < 0.6
     whole = shares_behind(
