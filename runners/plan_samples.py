@@ -111,33 +111,32 @@ def run_sample(prepared: Prepared, images: Sequence[ImageRef], folder: Path) -> 
         DataError: An image cannot be read, or a unit crashed.
     """
     campaign = prepared.campaign
-    settings = sampled_settings(campaign.settings)
-    costs = []
-    for number, ref in enumerate(images):
-        root = folder / str(number)
-        sample = replace(
-            campaign,
-            root=root,
-            suites={ref.suite: (ref,)},
-            operators=[SomeMutants(operator) for operator in campaign.operators],
-            settings=settings,
-            on_error="stop",
-            shard=Shard(),
-        )
-        summary = run_serially(replace(prepared, campaign=sample))
-        entries = Ledger(root).latest()
-        # Units overlap where a thread writes them, and what lies between them counts too.
-        scale = summary.seconds / sum(entry.seconds for entry in entries.values())
-        costs.append(
-            {
-                operator.name: [
-                    _cost(root, ref, entries[prepared.unit(ref, mutant)], scale)
-                    for mutant in (operator.original(), *operator.mutants())
-                ]
-                for operator in sample.operators
-            }
-        )
-    return costs
+    suites: dict[str, list[ImageRef]] = {}
+    for ref in images:
+        suites.setdefault(ref.suite, []).append(ref)
+    sample = replace(
+        campaign,
+        root=folder,
+        suites=suites,
+        operators=[SomeMutants(operator) for operator in campaign.operators],
+        settings=sampled_settings(campaign.settings),
+        on_error="stop",
+        shard=Shard(),
+    )
+    summary = run_serially(replace(prepared, campaign=sample))
+    entries = Ledger(folder).latest()
+    # Units overlap where a thread writes them, and what lies between them counts too.
+    scale = summary.seconds / sum(entry.seconds for entry in entries.values())
+    return [
+        {
+            operator.name: [
+                _cost(folder, ref, entries[prepared.unit(ref, mutant)], scale)
+                for mutant in (operator.original(), *operator.mutants())
+            ]
+            for operator in sample.operators
+        }
+        for ref in images
+    ]
 
 
 def _cost(root: Path, ref: ImageRef, entry: Entry, scale: float) -> UnitCost:
