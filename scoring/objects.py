@@ -25,6 +25,7 @@ from scoring.tracks import Tracks
 __all__ = [
     "MEASURES",
     "ObjectTable",
+    "ghost_ids",
     "ghost_objects",
     "match_objects",
     "miss_objects",
@@ -204,15 +205,10 @@ def ghost_objects(
     n_passes = tracks[0].n_passes
     ghosts = [track.matched.ghost_rows for track in tracks]
     mutant = _mutant_of(ghosts)
-    per_mutant = [t.mutant.detections.boxes[t.matched.ghost_rows] for t in tracks]
-    boxes = np.concatenate(per_mutant)
+    boxes = np.concatenate([t.mutant.detections.boxes[t.matched.ghost_rows] for t in tracks])
     probs = _stacked_probs(tracks, ghosts, tracks[0].original)
     labels = np.concatenate([t.mutant.detections.labels[t.matched.ghost_rows] for t in tracks])
-    if rules.ghost_objects == "tracked":
-        pass_of_row = np.concatenate([t.mutant.pass_of_row[t.matched.ghost_rows] for t in tracks])
-        ids = tracked_over_passes(boxes, labels, mutant, pass_of_row, rules.iou_threshold)
-    else:
-        ids = clusters_within(boxes, [len(b) for b in per_mutant], iou_threshold)
+    ids = ghost_ids(tracks, rules, iou_threshold)
     groups = _Groups.of(ids)
     rate = groups.counts / n_passes
     area = _unit_area(boxes[groups.first], rules)
@@ -229,6 +225,28 @@ def ghost_objects(
         difference=rate[:, None] / (1 + measures),
         iou=np.zeros(len(rate)),
     )
+
+
+def ghost_ids(tracks: Sequence[Tracks], rules: Rules = DEEPLUQ, iou_threshold: float = 0.5) -> Rows:
+    """Return which object each ghost is, mutant by mutant and pass by pass.
+
+    Args:
+        tracks: As `ghost_objects` takes them.
+        rules: As `ghost_objects` takes them.
+        iou_threshold: As `ghost_objects` takes it.
+
+    Returns:
+        (G,) numbers that are equal where ghosts are one object.
+    """
+    ghosts = [track.matched.ghost_rows for track in tracks]
+    per_mutant = [t.mutant.detections.boxes[t.matched.ghost_rows] for t in tracks]
+    boxes = np.concatenate(per_mutant)
+    if rules.ghost_objects == "clusters":
+        return clusters_within(boxes, [len(b) for b in per_mutant], iou_threshold)
+    labels = np.concatenate([t.mutant.detections.labels[t.matched.ghost_rows] for t in tracks])
+    pass_of_row = np.concatenate([t.mutant.pass_of_row[t.matched.ghost_rows] for t in tracks])
+    mutant = _mutant_of(ghosts)
+    return tracked_over_passes(boxes, labels, mutant, pass_of_row, rules.iou_threshold)
 
 
 def _mutant_of(rows_per_mutant: Sequence[Rows]) -> Rows:

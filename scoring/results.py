@@ -21,7 +21,7 @@ from scoring.noise_floor import IDENTITY
 from scoring.rows import COLUMNS
 from scoring.suites import SuiteScores
 from scoring.tables import STEM_COLUMN, read_table
-from scoring.tags import format_rate, tag_order
+from scoring.tags import plain_tag, tag_order
 
 OPERATOR_ORDER = ("mc_dropout", "mc_dropblock")
 """The study lists MC-Dropout first; further operators follow by name."""
@@ -180,7 +180,7 @@ def _to_scores(model: str, suite: str, frames: Mapping[Table, pd.DataFrame]) -> 
     """Return the rows of all mutants side by side; NaN where a mutant has no row of an image."""
     by_mutant: dict[Mutant, pd.DataFrame] = {}
     for table, frame in frames.items():
-        mutant = (table.branch.operator, _plain_tag(table.tag))
+        mutant = (table.branch.operator, plain_tag(table.tag))
         if mutant in by_mutant:
             raise DataError(f"{table.path}: mutant '{mutant[1]}' has another table beside this one")
         if table.branch.operator != IDENTITY:
@@ -209,15 +209,6 @@ def _to_scores(model: str, suite: str, frames: Mapping[Table, pd.DataFrame]) -> 
         facts,
         _identity_rows(frames, position),
     )
-
-
-def _plain_tag(tag: str) -> str:
-    """Return the one way to write a tag: 0.10 and 0.1 are one mutant."""
-    rate, separator, rest = tag.partition("_")
-    try:
-        return f"{format_rate(rate)}{separator}{rest}"
-    except ConfigError:
-        return tag
 
 
 def _identity_rows(

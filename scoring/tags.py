@@ -79,6 +79,20 @@ def mutant_tag(rate: Rate | tuple[Rate, int]) -> str:
     return dropblock_tag(*rate) if isinstance(rate, tuple) else dropout_tag(rate)
 
 
+def plain_tag(tag: str) -> str:
+    """Return the one way to write a tag: 0.10 and 0.1 are one mutant; a name stays as it is.
+
+    Example:
+        >>> plain_tag("0.10_3"), plain_tag(".5"), plain_tag("identity")
+        ('0.1_3', '0.5', 'identity')
+    """
+    rate, separator, rest = tag.partition("_")
+    try:
+        return f"{format_rate(rate)}{separator}{rest}"
+    except ConfigError:
+        return tag
+
+
 def tag_order(tag: str) -> tuple[tuple[Decimal, ...], str]:
     """Return a sort key that orders tags by rate, then by block size.
 

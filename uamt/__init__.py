@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from scoring.rules import DEEPLUQ, STRICT, Rules, rules_named
     from uamt.experiments import run
     from uamt.scores import score
+    from uamt.showing import show
 
 _HOMES = {
     "ConfigError": "scoring.errors",
@@ -40,6 +41,7 @@ _HOMES = {
     "rules_named": "scoring.rules",
     "run": "uamt.experiments",
     "score": "uamt.scores",
+    "show": "uamt.showing",
 }
 
 __all__ = [
@@ -57,6 +59,7 @@ __all__ = [
     "rules_named",
     "run",
     "score",
+    "show",
 ]
 
 

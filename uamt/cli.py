@@ -1,5 +1,5 @@
-"""The command line: `uamt demo`, `doctor`, `plan`, `run`, `score`, `suites`, `study`, `import`,
-`export`.
+"""The command line: `uamt demo`, `doctor`, `plan`, `run`, `score`, `suites`, `study`, `show`,
+`import`, `export`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from scoring.errors import UamtError
-from uamt import commands, plan_command, study_command, suites_command
+from uamt import commands, plan_command, show_command, study_command, suites_command
 from uamt.exchange_commands import add_exchange
 from uamt.options import OPTIONS, Option, parse_flag
 
@@ -124,7 +124,11 @@ def build_parser() -> argparse.ArgumentParser:
         action="store_true",
         help="leave a pass with a NaN or infinity out on both sides, instead of refusing it",
     )
-    for name, module in (("suites", suites_command), ("study", study_command)):
+    for name, module in (
+        ("suites", suites_command),
+        ("study", study_command),
+        ("show", show_command),
+    ):
         module.add_arguments(_command(subparsers, name, module.run, module.ABOUT, module.EXAMPLE))
     add_exchange(subparsers, _command)
     return parser

@@ -1,0 +1,167 @@
+"""Image places: where the pictures of an experiment lie, which its results only name."""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+import tomllib
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image, ImageOps
+
+from scoring.errors import DataError
+from scoring.stems import IMAGE_SUFFIXES, output_names
+
+_BROKEN = (OSError, SyntaxError, ValueError, EOFError, struct.error, zlib.error)
+"""What Pillow raises on a file that is no image."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundImage:
+    """A file that holds an image of an experiment.
+
+    Args:
+        path: The file.
+        is_same: Whether its bytes are those that were run; None where the manifest does not tell.
+    """
+
+    path: Path
+    is_same: bool | None
+
+
+class ImagePlaces:
+    """Where the images of one model and suite are.
+
+    They are looked for in the folder that the caller names, in those that the run's saved
+    configuration names (from the current folder, and from those around the experiment), and among
+    the built-in suites, and known by their bytes where the manifest holds their sha256.
+
+    Args:
+        root: The experiment's folder.
+        manifest: As `read_manifest` returns it.
+        model: The model's folder name.
+        suite: The suite's folder name.
+        folder: Named by the caller: the suite's folder, or the one that holds it; None if not.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        manifest: Mapping[str, Any],
+        model: str,
+        suite: str,
+        folder: Path | None = None,
+    ) -> None:
+        suites = manifest["models"].get(model, {}).get("suites", {})
+        self._known: Mapping[str, tuple[str, str | None]] = {
+            image["stem"]: (path, image.get("sha256"))
+            for path, image in suites.get(suite, {}).items()
+        }
+        self._where = f"suite '{suite}' of '{model}'"
+        self._is_named = folder is not None
+        places = _named(folder, suite) if folder else _saved(root, model, suite)
+        self._folders = [place for place in dict.fromkeys(places) if place.is_dir()]
+        self._listed: dict[Path, dict[str, Path]] = {}
+
+    def find(self, stem: str) -> FoundImage:
+        """Return the file of an image.
+
+        A file whose bytes are others is returned only if the caller named its folder.
+
+        Raises:
+            DataError: It is not there.
+        """
+        relative, sha256 = self._known.get(stem, (None, None))
+        other: FoundImage | None = None
+        for folder in self._folders:
+            path = folder / relative if relative else self._files_of(folder).get(stem)
+            if path is None or not path.is_file():
+                continue
+            found = FoundImage(path, None if sha256 is None else _sha256(path) == sha256)
+            if found.is_same is not False:
+                return found
+            other = other or found
+        if other is not None and self._is_named:
+            return other
+        looked = ", ".join(f"'{folder}'" for folder in self._folders) or "no folder that is there"
+        changed = f"; '{other.path}' is another picture than was run" if other else ""
+        raise DataError(
+            f"{self._where}: expected the picture '{relative or stem}' of image '{stem}' in "
+            f"{looked}{changed}; name its folder with --images FOLDER, or give the picture's path"
+        )
+
+    def check(self, stem: str, path: Path) -> FoundImage:
+        """Return a file that the caller takes for an image's, and whether it is the one."""
+        _, sha256 = self._known.get(stem, (None, None))
+        return FoundImage(path, None if sha256 is None else _sha256(path) == sha256)
+
+    def _files_of(self, folder: Path) -> dict[str, Path]:
+        """Return the images of a folder by the names that results may have, shallow ones first."""
+        if folder not in self._listed:
+            paths = [p for p in sorted(folder.rglob("*")) if p.suffix.lower() in IMAGE_SUFFIXES]
+            relative = [p.relative_to(folder).as_posix() for p in paths]
+            by_path = dict(zip(output_names(relative, "path"), paths, strict=True))
+            by_stem = dict(zip(output_names(relative, "stem"), paths, strict=True))
+            self._listed[folder] = {**by_stem, **by_path}
+        return self._listed[folder]
+
+
+def _named(folder: Path, suite: str) -> Iterator[Path]:
+    yield folder / suite
+    yield folder
+
+
+def _saved(root: Path, model: str, suite: str) -> Iterator[Path]:
+    for text in _configured(root / f"experiment_{model}.toml", suite):
+        for base in (Path(), root.resolve().parent, root):
+            yield base / text
+    from runners.builtin import suites as builtin_suites
+
+    if suite in builtin_suites():
+        yield builtin_suites()[suite]
+
+
+def _configured(path: Path, suite: str) -> Iterator[Path]:
+    """Yield the folders of a suite that a saved configuration names."""
+    try:
+        saved = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError):
+        return  # written by hand or not at all: nothing depends on it
+    suites, images = saved.get("suites"), saved.get("images")
+    if isinstance(suites, dict) and isinstance(suites.get(suite), str):
+        yield Path(suites[suite])
+    elif isinstance(images, str):
+        yield Path(images) / suite if suites == "folders" else Path(images)
+
+
+def _sha256(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise DataError(f"image '{path}': cannot be read ({error.strerror})") from error
+
+
+def open_upright(path: Path) -> Image.Image:
+    """Return a picture as RGB of 8 bits, upright, as the detector saw it, transparency over white.
+
+    Raises:
+        DataError: It cannot be read.
+    """
+    try:
+        with Image.open(path) as opened:
+            image = ImageOps.exif_transpose(opened)
+            if image.mode.startswith("I"):
+                grey = np.asarray(image).astype(np.int64) // 257
+                return Image.fromarray(np.clip(grey, 0, 255).astype(np.uint8)).convert("RGB")
+            if image.has_transparency_data:
+                layer = image.convert("RGBA")
+                image = Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer)
+            return image.convert("RGB")
+    except (*_BROKEN, Image.DecompressionBombError) as error:
+        raise DataError(f"image '{path}': cannot be read as a picture ({error})") from error

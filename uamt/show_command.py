@@ -1,0 +1,94 @@
+"""`uamt show`: one annotated picture of original against mutant."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from scoring.errors import ConfigError
+
+ABOUT = "one annotated picture of original against mutant, or a film strip of all passes"
+EXAMPLE = "uamt show plain_00 --mutant 0.1_3"
+
+_MEASURES = ("vr", "ie", "mi", "var", "ps", "none")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `uamt show`."""
+    parser.add_argument("image", metavar="IMAGE", help="name (stem) of an image, or its file")
+    parser.add_argument(
+        "--mutant",
+        required=True,
+        metavar="TAG",
+        help="the mutant: rate 0.1 (MC-Dropout), rate and block 0.1_3 (MC-DropBlock)",
+    )
+    parser.add_argument(
+        "--root", help="folder of the experiment; default: the one in the current folder"
+    )
+    for word in ("operator", "model", "suite"):
+        parser.add_argument(f"--{word}", metavar="NAME", help=f"which {word}, if several fit")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument(
+        "--pass",
+        dest="number",
+        type=int,
+        metavar="N",
+        help="number of the pass, from 0; default: that with the most misses and ghosts",
+    )
+    which.add_argument("--passes", choices=("all",), help="a film strip of all passes")
+    parser.add_argument(
+        "--images",
+        metavar="FOLDER",
+        help="the pictures of the suite; default: where the run found them",
+    )
+    parser.add_argument(
+        "--measure",
+        choices=_MEASURES,
+        default="ie",
+        help="uncertainty beside each box: variation ratio, entropy, mutual information, total "
+        "variance, prediction surface; default: ie",
+    )
+    parser.add_argument(
+        "--rules", choices=("deepluq", "strict"), default="deepluq", help="default: deepluq"
+    )
+    parser.add_argument(
+        "--scale", type=float, default=1.0, metavar="X", help="size; default: 1, for print: 2"
+    )
+    parser.add_argument(
+        "--out", metavar="FILE.png", help="default: <image>_<operator>_<tag>_pass<N>.png here"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write the picture and print its caption and where it lies."""
+    from scoring.rules import rules_named
+    from uamt.showing import choose, figure_of, find_root, write_png
+
+    if arguments.out and Path(arguments.out).suffix.lower() != ".png":
+        raise ConfigError(f"--out: expected a name that ends in .png, got '{arguments.out}'")
+    root = Path(arguments.root) if arguments.root else find_root(Path())
+    chosen = choose(
+        root,
+        arguments.image,
+        arguments.mutant,
+        operator=arguments.operator,
+        model=arguments.model,
+        suite=arguments.suite,
+    )
+    figure = figure_of(
+        chosen,
+        arguments.passes or arguments.number,
+        images=Path(arguments.images) if arguments.images else None,
+        measure=None if arguments.measure == "none" else arguments.measure,
+        scale=arguments.scale,
+        rules=rules_named(arguments.rules),
+    )
+    number = "all" if arguments.passes else f"pass{figure.number}"
+    name = f"{chosen.stem}_{chosen.branch.operator}_{chosen.tag}_{number}.png"
+    out = Path(arguments.out or name)
+    write_png(out, figure)
+    print(figure.caption)
+    print(f"Picture: {out.resolve()}")
+    other = "--passes all" if not arguments.passes else "--pass N"
+    print(f"Next: the same command with {other}, or uamt score {root}")
+    return 0
