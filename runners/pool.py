@@ -119,8 +119,30 @@ def _interrupts_held() -> Iterator[None]:
     """Return a context in which processes start that an interrupt at the terminal does not reach.
 
     They inherit what is blocked here, so that they are quiet while they still import. An interrupt
-    of this process meanwhile is met behind the context.
+    of this process meanwhile is met behind the context: half a start leaves workers that nobody
+    ends. Blocking it is not enough for that, since a signal may reach any thread, and its handler
+    runs in the main one all the same.
     """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # handlers run elsewhere, and cannot be set here
+        return
+    met: list[int] = []
+    handlers = {
+        number: signal.signal(number, lambda number, _: met.append(number))
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        with _interrupt_blocked():
+            yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        for noted in met:
+            signal.raise_signal(noted)
+
+
+@contextmanager
+def _interrupt_blocked() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return

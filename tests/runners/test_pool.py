@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 from torch import Tensor, nn
 
 from mutators import MCDropout
+from runners import pool
 from runners.builtin import suites as builtin_suites
 from runners.campaign import Campaign, prepare
 from runners.detectors import Detector, load_detector
@@ -101,6 +103,34 @@ def test_an_interrupt_at_the_terminal_never_reaches_the_workers(tmp_path: Path) 
     assert process.returncode == 130
     assert "Traceback" not in stderr
     assert "interrupted" in stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_to_any_thread_waits_until_the_workers_have_started(number: int) -> None:
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(number, interrupt)
+    end = threading.Event()
+    other = threading.Thread(target=end.wait)
+    other.start()  # outside of the context: nothing is blocked in it
+    reached = []
+
+    def held() -> None:
+        with pool._interrupts_held():
+            signal.pthread_kill(other.ident or 0, number)
+            time.sleep(0.2)
+            reached.append(True)
+
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            held()
+        assert reached
+        assert signal.getsignal(number) is interrupt
+    finally:
+        end.set()
+        other.join()
+        signal.signal(number, before)
 
 
 def local_model(inner: nn.Module) -> nn.Module:
