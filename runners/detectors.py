@@ -40,9 +40,9 @@ from runners.class_vectors import (
 )
 from runners.failures import shown_failure
 from runners.fingerprints import fingerprint_file, state_hash
-from runners.folder_names import check_folder_name
 from scoring.detections import Detections
 from scoring.errors import ConfigError, DataError, UamtError
+from scoring.folder_names import check_folder_name
 
 Scores = Literal["softmax", "sigmoid", "given", "one_hot"]
 

@@ -24,8 +24,10 @@ def fingerprint_file(path: Path) -> FileFingerprint:
     """Return size and sha256 of a file.
 
     Raises:
-        DataError: The file cannot be read.
+        DataError: The file cannot be read, or is none: a pipe would be waited for.
     """
+    if path.exists() and not path.is_file():
+        raise DataError(f"file '{path}': expected to read it, found something else than a file")
     try:
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256")

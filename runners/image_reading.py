@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import struct
-import zlib
 from pathlib import Path
 
 import numpy as np
@@ -11,13 +9,9 @@ import torch
 from PIL import Image, ImageOps
 from torch import Tensor
 
-from scoring.errors import DataError
-
-MAX_PIXELS = 50_000_000
-"""An image with more pixels is refused by its header: as float32 it would take over 600 MB."""
+from runners.image_files import ImageError, opened
 
 _16_BIT = frozenset({"I", "I;16", "I;16L", "I;16B", "I;16N"})
-_BROKEN = (OSError, SyntaxError, ValueError, EOFError, struct.error, zlib.error)
 
 
 def read_image(path: Path) -> Tensor:
@@ -37,23 +31,12 @@ def read_image(path: Path) -> Tensor:
         path: The file.
 
     Raises:
-        DataError: The file is missing, empty, truncated, no image, of a mode without a rule
-            (floats, 32-bit integers beyond 65535), or has more than `MAX_PIXELS` pixels.
+        ImageError: The file is missing, empty, truncated, no image, of a mode without a rule
+            (floats, 32-bit integers beyond 65535), or has more than
+            `runners.image_files.MAX_PIXELS` pixels.
     """
-    try:
-        with Image.open(path) as image:
-            _check_size(path, image.size)
-            upright = ImageOps.exif_transpose(image)
-            array = _to_rgb_array(path, upright)
-    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
-        raise _too_large(path, str(error)) from error
-    except FileNotFoundError as error:
-        raise DataError(f"image '{path}': no such file") from error
-    except _BROKEN as error:
-        raise DataError(
-            f"image '{path}': expected an image file that can be read whole, got: {error}; "
-            f"replace or remove it"
-        ) from error
+    with opened(path) as image:
+        array = _to_rgb_array(path, ImageOps.exif_transpose(image))
     return torch.from_numpy(np.ascontiguousarray(array.transpose(2, 0, 1)))
 
 
@@ -62,15 +45,16 @@ def _to_rgb_array(path: Path, image: Image.Image) -> np.ndarray:
     if image.mode in _16_BIT:
         grey = np.asarray(image).astype(np.int64)
         if grey.min() < 0 or grey.max() > 65535:
-            raise DataError(
-                f"image '{path}': expected grey values 0 to 65535, got {grey.min()} to "
-                f"{grey.max()}; convert it to 8 or 16 bits"
+            raise ImageError(
+                path,
+                f"expected grey values 0 to 65535, got {grey.min()} to {grey.max()}; convert it "
+                f"to 8 or 16 bits",
             )
         return np.repeat((grey.astype(np.float32) / np.float32(65535))[:, :, None], 3, axis=2)
     if image.mode == "F":
-        raise DataError(
-            f"image '{path}': expected 8 or 16 bits a channel, got floats, whose range is "
-            f"unknown; convert it"
+        raise ImageError(
+            path,
+            "expected 8 or 16 bits a channel, got floats, whose range is unknown; convert it",
         )
     if image.has_transparency_data:
         layer = image.convert("RGBA")
@@ -78,15 +62,3 @@ def _to_rgb_array(path: Path, image: Image.Image) -> np.ndarray:
         image = Image.alpha_composite(white, layer)
     pixels = np.asarray(image.convert("RGB"))
     return pixels.astype(np.float32) / np.float32(255)
-
-
-def _check_size(path: Path, size: tuple[int, int]) -> None:
-    width, height = size
-    if width * height > MAX_PIXELS:
-        raise _too_large(path, f"{width}x{height}")
-
-
-def _too_large(path: Path, got: str) -> DataError:
-    return DataError(
-        f"image '{path}': expected at most {MAX_PIXELS} pixels, got {got}; cut or scale it down"
-    )

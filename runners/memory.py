@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TypeVar
 
 import torch
-from PIL import Image
 
 from mutators import Mutant
 from runners.detectors import Detector
+from runners.image_files import ImageError, upright_size
 from runners.images import ImageRef, read_image
 from runners.passes import run_mutant
 from runners.settings import Settings
@@ -132,7 +132,7 @@ def run_heaviest(
 
 def _pixels(ref: ImageRef) -> int:
     try:
-        with Image.open(ref.path) as picture:
-            return picture.width * picture.height
-    except OSError:
+        width, height = upright_size(ref.path)
+    except ImageError:
         return 0  # one that cannot be read is found where it is
+    return width * height

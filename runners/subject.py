@@ -12,6 +12,7 @@ from torch import Tensor
 
 from mutators import Mutant
 from runners.curtailed import Settling, Standing
+from runners.image_files import ImageError
 from runners.images import ImageRef, read_image
 from runners.ledger import Entry
 from runners.memo import Memo
@@ -84,10 +85,10 @@ class Subject:
         is_skipping = prepared.campaign.on_error == "skip"
         try:
             self.image  # noqa: B018 - read here, to tell a bad image from a crash
-        except DataError as error:
+        except ImageError as error:
             if not is_skipping:
                 raise
-            entry = replace(entry, status="unreadable_image", message=str(error))
+            entry = replace(entry, status="unreadable_image", message=error.reason)
             return partial(_without_passes, files, entry)
         try:
             original = self.original()

@@ -63,6 +63,7 @@ def build_parser() -> argparse.ArgumentParser:
         "model.one_hot",
         "model.device",
         "images",
+        "image_root",
         "sites",
         "seed",
         "score_threshold",

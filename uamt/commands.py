@@ -43,7 +43,7 @@ def doctor(arguments: argparse.Namespace) -> int:
 
     values: dict[str, Any] = {option.key: option.default for option in OPTIONS}
     values |= {"model.name": arguments.model, **given_options(arguments)}
-    images = _doctor_images(values["images"])
+    images = _doctor_images(values["images"], values["image_root"])
     checks = examine(load(values), images, values["sites"], values["score_threshold"])
     for check in checks:
         print(f"{check.outcome:<12}  {check.claim}: {check.detail}")
@@ -68,12 +68,13 @@ def doctor(arguments: argparse.Namespace) -> int:
 _DOCTOR_IMAGES = 4
 
 
-def _doctor_images(folder: str | None) -> dict[str, Tensor]:
+def _doctor_images(source: str | None, image_root: str | None) -> dict[str, Tensor]:
     from runners.builtin import suites as builtin_suites
     from runners.images import list_images, read_image
 
-    root = Path(folder) if folder else builtin_suites()["plain"]
-    references = list_images(root, "images", "path")[:_DOCTOR_IMAGES]
+    images = Path(source) if source else builtin_suites()["plain"]
+    root = Path(image_root) if image_root else None
+    references = list_images(images, "images", "path", root)[:_DOCTOR_IMAGES]
     return {reference.relative_path: read_image(reference.path) for reference in references}
 
 

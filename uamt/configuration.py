@@ -39,7 +39,7 @@ def resolve(file: Path | None, flags: Mapping[str, Any]) -> dict[str, Any]:
     has_named_suites = isinstance(values["suites"], Mapping)
     if has_named_suites == bool(values["images"]):
         raise ConfigError(
-            "expected images: either --images FOLDER, or --suites NAME=FOLDER for each suite"
+            "expected images: either --images SOURCE, or --suites NAME=SOURCE for each suite"
         )
     if values["kill_rule"] != BY_KEY["kill_rule"].default and not values["curtail"]:
         raise ConfigError("--kill-rule: expected --curtail, which it says how to settle")
@@ -81,6 +81,7 @@ def campaign(values: Mapping[str, Any], detector: Detector) -> tuple[Campaign, l
             values["suites"] if named else values["images"],
             names=values["names"],
             suites="one" if named else values["suites"],
+            image_root=values["image_root"],
         ),
         operators=operators,
         settings=Settings(

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from runners.folder_names import check_folder_name
 from runners.manifest_file import configuration_hash, merge_model, read_manifest
 from scoring.errors import ConfigError, DataError
 from scoring.exchange import ForeignOutput, check_output, refuse_existing, write_output
 from scoring.exchange_coco import CocoImages
 from scoring.exchange_coco_results import CocoIds, dataset, export_sweep, ids_of
 from scoring.files import write_atomic
+from scoring.folder_names import check_folder_name
 from scoring.layout import ORIGINAL_TAGS, Branch, original_tag
 from scoring.tags import dropblock_tag, dropout_tag
 from uamt.scores import find_sweeps

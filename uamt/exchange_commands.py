@@ -137,7 +137,7 @@ def import_coco(arguments: argparse.Namespace) -> int:
 def import_yolo(arguments: argparse.Namespace) -> int:
     """Import YOLO text outputs and print what was written."""
     from scoring.exchange_yolo import YoloOutput
-    from uamt.image_sizes import sizes_of_file, sizes_of_folder
+    from uamt.image_sizes import sizes_of_file, sizes_of_images
 
     if arguments.one_hot != (arguments.n_classes is not None):
         raise ConfigError(
@@ -145,7 +145,7 @@ def import_yolo(arguments: argparse.Namespace) -> int:
             "a length"
         )
     if arguments.images:
-        images = sizes_of_folder(Path(arguments.images), arguments.names)
+        images = sizes_of_images(Path(arguments.images), arguments.names)
     else:
         images = sizes_of_file(Path(arguments.sizes), arguments.names)
     passes = _ordered(arguments.passes)

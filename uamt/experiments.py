@@ -25,6 +25,7 @@ def run(
     out: str | Path,
     names: Literal["stem", "path"] = "stem",
     suites: Literal["one", "folders"] = "one",
+    image_root: str | Path | None = None,
     workers: int = 1,
     shard: str | None = None,
     on_error: Literal["skip", "stop"] = "skip",
@@ -38,12 +39,14 @@ def run(
 
     Args:
         detector: As `load_detector` returns it.
-        images: A folder, or suite names with a folder each.
+        images: A folder, a COCO file, a YOLO or VOC data set or a list (docs/images.md), or suite
+            names with such a source each.
         operators: Sweeps; None means MC-Dropout and MC-DropBlock with the study's rates and
             blocks, DropBlock only where the sites are maps.
         out: The experiment's folder.
         names: Results are named by the file's stem, or by its path below the suite's folder.
         suites: The folder is one suite, or each folder in it is one.
+        image_root: Folder of the images that a file lists; None means the file's own.
         workers: Processes; with more than one, a script needs the usual
             `if __name__ == "__main__"`.
         shard: `I/N`: take part I of N of the images.
@@ -71,7 +74,7 @@ def run(
         operators, _ = fitting(detector, [MCDropout(), MCDropBlock()])
     campaign = Campaign(
         detector=detector,
-        suites=list_suites(images, names=names, suites=suites),
+        suites=list_suites(images, names=names, suites=suites, image_root=image_root),
         operators=operators,
         settings=Settings(**settings),
         root=Path(out),

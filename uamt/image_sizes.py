@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import csv
-import struct
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from runners.image_files import upright_size
+from runners.image_sets import ImageSet
 from scoring.errors import ConfigError, DataError
 from scoring.exchange_coco import read_coco_images
-from scoring.stems import IMAGE_SUFFIXES, Names, equal_names, output_names
-
-_BROKEN = (OSError, SyntaxError, ValueError, EOFError, struct.error, zlib.error)
-"""What Pillow raises on a file that is no image."""
-_ORIENTATION, _TURNED = 0x0112, frozenset({5, 6, 7, 8})
-"""EXIF tag, and its values that swap width and height."""
+from scoring.stems import Names, equal_names, output_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,36 +27,21 @@ class SizedImages:
     sizes: Mapping[str, tuple[float, float]]
 
 
-def sizes_of_folder(folder: Path, names: Names = "stem") -> SizedImages:
-    """Return the images in a folder and all below it, upright as detectors see them.
+def sizes_of_images(source: Path, names: Names = "stem") -> SizedImages:
+    """Return the images of a folder or another source, upright as detectors see them.
+
+    Args:
+        source: As `uamt run --images` takes it.
+        names: Results are named by the file's stem, or by its whole path.
 
     Raises:
-        DataError: The folder holds no image, or one cannot be read.
+        DataError: There is no image, or one cannot be read.
         ConfigError: Two images share an output name.
     """
-    if not folder.is_dir():
-        raise DataError(f"images: expected a folder at '{folder}', found none")
     found: dict[str, tuple[float, float]] = {}
-    for path in sorted(folder.rglob("*")):
-        relative = path.relative_to(folder)
-        is_hidden = any(part.startswith(".") for part in relative.parts)
-        if path.suffix.lower() in IMAGE_SUFFIXES and path.is_file() and not is_hidden:
-            found[relative.as_posix()] = _size_of(path)
-    if not found:
-        raise DataError(f"images: expected images under '{folder}', found none")
-    return _named(found, str(folder), names)
-
-
-def _size_of(path: Path) -> tuple[float, float]:
-    from PIL import Image
-
-    try:
-        with Image.open(path) as image:
-            width, height = image.size
-            is_turned = image.getexif().get(_ORIENTATION) in _TURNED
-    except (*_BROKEN, Image.DecompressionBombError) as error:
-        raise DataError(f"image '{path}': its size cannot be read ({error})") from error
-    return (height, width) if is_turned else (width, height)
+    for image in ImageSet(source).images():
+        found[image.relative_path] = upright_size(image.path)
+    return _named(found, str(source), names)
 
 
 def sizes_of_file(path: Path, names: Names = "stem") -> SizedImages:
