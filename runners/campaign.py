@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ from runners.chunks import ChunkChoice, choose_chunk
 from runners.detectors import Detector
 from runners.failures import shown_failure
 from runners.fingerprints import FileFingerprint
+from runners.going_on import going_on
 from runners.images import ImageRef, read_image
 from runners.ledger import Ledger
 from runners.locks import folder_locked
@@ -24,7 +26,13 @@ from runners.manifest import (
     operator_options,
     settings_section,
 )
-from runners.manifest_file import configuration_hash, merge_model, merged_manifest, read_manifest
+from runners.manifest_file import (
+    merge_model,
+    merged_manifest,
+    operator_configuration,
+    read_manifest,
+    removed_images,
+)
 from runners.memory import is_out_of_memory, out_of_memory, run_heaviest, with_fitting_chunk
 from runners.passes import run_mutant, run_original
 from runners.prepared import Campaign, Prepared
@@ -79,7 +87,9 @@ def applicable_operators(
     return runs, cannot
 
 
-def prepare(campaign: Campaign, *, redo_changed: bool = False) -> Prepared:
+def prepare(
+    campaign: Campaign, *, redo_changed: bool = False, held: ExitStack | None = None
+) -> Prepared:
     """Check a campaign, measure what its manifest says, and write the manifest.
 
     The original runs twice on the first image where it finds anything, to find out whether it is
@@ -87,15 +97,30 @@ def prepare(campaign: Campaign, *, redo_changed: bool = False) -> Prepared:
     What the manifest says already is taken from it: a run that goes on elsewhere, and shards that
     start together, go by what the first one measured.
 
+    Args:
+        campaign: What is to be run.
+        redo_changed: Accept a changed configuration: what it touches is run again.
+        held: Keeps other runs of this model out of the folder until it is closed, which is for
+            the caller to do once this one is through; None lets them in.
+
     Raises:
-        ConfigError: The sweeps cannot run, or results are there under another configuration.
+        ConfigError: The sweeps cannot run, results are there under another configuration, or a
+            run of this model is going on in the folder.
         DataError: No image can be read, or the model crashes or computes NaN or infinity on the
             first ones.
     """
     start = _Start.of(campaign)
+    if held is not None:
+        held.enter_context(going_on(campaign.root, campaign.detector.name, campaign.shard))
     with folder_locked(campaign.root):
         prepared, section = _measured(start, redo_changed)
-        merge_model(campaign.root, campaign.detector.name, section, redo_changed=redo_changed)
+        merge_model(
+            campaign.root,
+            campaign.detector.name,
+            section,
+            redo_changed=redo_changed,
+            listed=_listed(campaign),
+        )
     return prepared
 
 
@@ -107,8 +132,20 @@ def preview(campaign: Campaign, *, redo_changed: bool = False) -> Prepared:
         DataError: As `prepare`.
     """
     prepared, section = _measured(_Start.of(campaign), redo_changed)
-    merged_manifest(campaign.root, campaign.detector.name, section, redo_changed=redo_changed)
+    merged_manifest(
+        campaign.root,
+        campaign.detector.name,
+        section,
+        redo_changed=redo_changed,
+        listed=_listed(campaign),
+    )
     return prepared
+
+
+def _listed(campaign: Campaign) -> dict[str, set[str]]:
+    return {
+        suite: {ref.relative_path for ref in images} for suite, images in campaign.suites.items()
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,14 +191,13 @@ def _measured(start: _Start, redo_changed: bool) -> tuple[Prepared, dict[str, An
         suite: [(ref, known) for ref in images if (known := fingerprints[ref]) is not None]
         for suite, images in campaign.suites.items()
     }
-    hashes = {
-        name: configuration_hash(section, plan.deciding(), is_deterministic)
-        for name, plan in plans.items()
-    }
-    return (
-        Prepared(campaign, is_deterministic, hashes, fingerprints, reason),
-        model_section(section, is_deterministic=is_deterministic, operators=plans, suites=suites),
+    of_model = model_section(
+        section, is_deterministic=is_deterministic, operators=plans, suites=suites
     )
+    hashes = {name: operator_configuration(of_model, name) for name in plans}
+    removed = [f"{s}/{path}" for s, path in sorted(removed_images(before, _listed(campaign)))]
+    prepared = Prepared(campaign, is_deterministic, hashes, fingerprints, reason, tuple(removed))
+    return prepared, of_model
 
 
 class _Tried(NamedTuple):

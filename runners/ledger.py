@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
@@ -69,6 +72,14 @@ def ledger_line(entry: Entry) -> bytes:
     return orjson.dumps(asdict(entry)) + b"\n"
 
 
+def _append_whole(handle: int, line: bytes) -> None:
+    end = os.lseek(handle, 0, os.SEEK_END)
+    # A disk that fills up takes a part, and says nothing before the next write.
+    if os.write(handle, line) < len(line):
+        os.ftruncate(handle, end)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
 class Ledger:
     """The ledger of an experiment.
 
@@ -80,24 +91,39 @@ class Ledger:
         self.path = root / LEDGER_NAME
 
     def append(self, entry: Entry) -> None:
-        """Add one entry as one line, in one write, so that writers do not tear each other's."""
+        """Add one entry as one line, in one write, so that writers do not tear each other's.
+
+        Raises:
+            OSError: The disk is full or the ledger cannot be written; no part of the line is left.
+        """
         line = ledger_line(entry)
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         try:
-            # On a network file system appending is one step only under a lock.
-            with locked(handle):
-                os.write(handle, line)
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self._locked(os.O_WRONLY | os.O_APPEND | os.O_CREAT) as handle:
+                _append_whole(handle, line)
                 os.fsync(handle)
-        finally:
-            os.close(handle)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror or str(error), str(self.path)) from error
 
     def close_torn_line(self) -> None:
         """End a last line that a killed writer left half written."""
-        if self.path.is_file() and not self.path.read_bytes().endswith(b"\n"):
-            with self.path.open("ab") as file:
-                if file.tell():
-                    file.write(b"\n")
+        if not self.path.is_file():
+            return
+        with self._locked(os.O_RDWR) as handle:
+            if os.lseek(handle, 0, os.SEEK_END):
+                os.lseek(handle, -1, os.SEEK_END)
+                if os.read(handle, 1) != b"\n":
+                    os.write(handle, b"\n")
+
+    @contextmanager
+    def _locked(self, flags: int) -> Iterator[int]:
+        """Return a context with the open file; on a network file system appends need the lock."""
+        handle = os.open(self.path, flags, 0o644)
+        try:
+            with locked(handle):
+                yield handle
+        finally:
+            os.close(handle)
 
     def latest(self) -> dict[Unit, Entry]:
         """Return the last entry of every unit; a line that is no entry is passed over."""

@@ -7,14 +7,14 @@ no model and load no torch.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from scoring.errors import ConfigError, DataError
-from scoring.files import write_atomic
+from scoring.files import remove_leftovers, write_atomic
 from scoring.layout import MANIFEST_NAME
 from scoring.tags import tag_order
 
@@ -30,6 +30,34 @@ def configuration_hash(*parts: Any) -> str:
 
 _MAY_GROW = ("tags", "effective_blocks")
 """Fields of an operator that further mutants add to."""
+
+_DECIDES_NOTHING = ("preset", *_MAY_GROW)
+"""Fields of an operator that decide no mask."""
+
+
+def operator_configuration(section: Mapping[str, Any], operator: str) -> str:
+    """Return the hash of what decides an operator's results, images and rates apart.
+
+    Args:
+        section: The manifest's section of a model.
+        operator: Name of the operator.
+    """
+    deciding = {
+        k: v for k, v in section["operators"][operator].items() if k not in _DECIDES_NOTHING
+    }
+    return configuration_hash(section["settings"], deciding, section["original_is_deterministic"])
+
+
+def unit_configuration(operator: str, tag: str, image: str, sha256: str) -> str:
+    """Return the hash of everything that decides a unit's result, which the ledger holds.
+
+    Args:
+        operator: As `operator_configuration` returns it.
+        tag: The mutant's tag.
+        image: Path of the image below the suite's folder.
+        sha256: Of the image's bytes; empty where it cannot be read.
+    """
+    return configuration_hash(operator, tag, image, sha256)
 
 
 def read_manifest(root: Path) -> dict[str, Any]:
@@ -57,8 +85,9 @@ def merged_manifest(
     *,
     redo_changed: bool = False,
     advice: str = _ADVICE,
+    listed: Mapping[str, Collection[str]] | None = None,
 ) -> dict[str, Any]:
-    """Return the manifest with this model's section; images and mutants there are stay in it.
+    """Return the manifest with this model's section; mutants that are there stay in it.
 
     Args:
         root: The experiment's folder.
@@ -66,6 +95,8 @@ def merged_manifest(
         section: As `model_section` returns it.
         redo_changed: Accept changed settings and images: what they touch is run again.
         advice: What to do about a change, for the message.
+        listed: All images that the suites have now, also those that cannot be read: others leave
+            the manifest, and are scored no more. None keeps them.
 
     Raises:
         ConfigError: A setting or an image changed; the fields are named with both values. Or a
@@ -88,7 +119,8 @@ def merged_manifest(
                 f"{root / MANIFEST_NAME}: the change touches results of model '{model}' that this "
                 f"run leaves out: {', '.join(stale[:8])}"
                 f"{f' and {len(stale) - 8} more' if len(stale) > 8 else ''}; run them too, or use "
-                f"another --out or --name"
+                f"another --out or --name (images that are gone for good leave the manifest with "
+                f"a run without the change)"
             )
         merged["operators"] = {**before["operators"], **section["operators"]}
         for name, operator in section["operators"].items():
@@ -101,30 +133,52 @@ def merged_manifest(
                     **old.get("effective_blocks", {}),
                 },
             }
+        gone = removed_images(before, listed or {})
         merged["suites"] = {
-            suite: {**before["suites"].get(suite, {}), **section["suites"].get(suite, {})}
+            suite: {
+                path: image
+                for path, image in {
+                    **before["suites"].get(suite, {}),
+                    **section["suites"].get(suite, {}),
+                }.items()
+                if (suite, path) not in gone
+            }
             for suite in {**before["suites"], **section["suites"]}
         }
     manifest["models"][model] = merged
     return manifest
 
 
-def merge_model(
-    root: Path,
-    model: str,
-    section: Mapping[str, Any],
-    *,
-    redo_changed: bool = False,
-    advice: str = _ADVICE,
-) -> None:
+def removed_images(
+    before: Mapping[str, Any], listed: Mapping[str, Collection[str]]
+) -> set[tuple[str, str]]:
+    """Return suite and path of the images of a section that its suites have no more.
+
+    Args:
+        before: The manifest's section of a model; empty where there is none.
+        listed: The images that suites have now; a suite that is not among them keeps its own.
+    """
+    return {
+        (suite, path)
+        for suite, images in before.get("suites", {}).items()
+        for path in images
+        if suite in listed and path not in listed[suite]
+    }
+
+
+def merge_model(root: Path, model: str, section: Mapping[str, Any], **how: Any) -> None:
     """Write the manifest that `merged_manifest` returns of the same arguments.
+
+    What killed runs left of it is removed. Call it where no other process writes it.
 
     Raises:
         ConfigError: A setting or an image changed; the fields are named with both values.
     """
-    manifest = merged_manifest(root, model, section, redo_changed=redo_changed, advice=advice)
+    manifest = merged_manifest(root, model, section, **how)
+    path = root / MANIFEST_NAME
+    remove_leftovers(path)
     options = orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2
-    write_atomic(root / MANIFEST_NAME, orjson.dumps(manifest, option=options) + b"\n")
+    write_atomic(path, orjson.dumps(manifest, option=options) + b"\n")
 
 
 def _changes(before: Mapping[str, Any], section: Mapping[str, Any]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from runners.detectors import Detector
 from runners.fingerprints import FileFingerprint
 from runners.images import ImageRef
 from runners.ledger import Unit
-from runners.manifest_file import configuration_hash
+from runners.manifest_file import unit_configuration
 from runners.settings import OnError, Settings
 from runners.shards import Shard
 from scoring.errors import ConfigError
@@ -89,6 +89,7 @@ class Prepared:
         operator_hashes: Per operator, the hash of settings, sites and options.
         fingerprints: Size and sha256 of each image; None where it cannot be read.
         chunk_reason: Why passes are batched as they are.
+        removed: Images, as suite/path, that earlier runs had in these suites and this one has not.
     """
 
     campaign: Campaign
@@ -96,6 +97,7 @@ class Prepared:
     operator_hashes: Mapping[str, str]
     fingerprints: Mapping[ImageRef, FileFingerprint | None]
     chunk_reason: str = ""
+    removed: tuple[str, ...] = ()
 
     def unit(self, ref: ImageRef, mutant: Mutant) -> Unit:
         """Return the unit of an image and a mutant."""
@@ -106,6 +108,6 @@ class Prepared:
         """Return the hash of everything that decides the result of a unit."""
         fingerprint = self.fingerprints[ref]
         sha256 = fingerprint.sha256 if fingerprint else ""
-        return configuration_hash(
+        return unit_configuration(
             self.operator_hashes[mutant.operator], mutant.tag, ref.relative_path, sha256
         )

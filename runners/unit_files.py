@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runners.ledger import Entry
-from scoring.files import write_atomic
+from scoring.files import TEMPORARY_PATTERN, write_atomic
 from scoring.layout import prediction_path
 
 
@@ -43,7 +43,7 @@ class UnitFiles:
         if not self.folder.is_dir():
             return
         kept = {prediction_path(self.folder, t) for t in range(n_passes)}
-        leftovers = [*self.folder.glob("prediction_*.json"), *self.folder.glob(".*.tmp")]
+        leftovers = [*self.folder.glob("prediction_*.json"), *self.folder.glob(TEMPORARY_PATTERN)]
         for path in leftovers:
             if path not in kept:
                 path.unlink(missing_ok=True)

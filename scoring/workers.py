@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import signal
 from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -18,9 +16,10 @@ from scoring.fast import expect_pairs
 from scoring.findings import Findings, examine_sweep
 from scoring.rules import DEEPLUQ, Rules
 from scoring.sweep import Sweep
+from scoring.worker_pool import WorkerPool
 
 _MOST_IMAGES = 16
-"""Images of one job: few enough that an interrupt need not wait long."""
+"""Images of one job."""
 _JOBS_AHEAD = 3
 """Jobs per worker that are under way at once, so that memory does not grow with the images."""
 
@@ -47,12 +46,7 @@ class Workers(AbstractContextManager["Workers"]):
         self._number = number
         self._pool = None
         if number > 1:
-            self._pool = ProcessPoolExecutor(
-                number,
-                mp_context=multiprocessing.get_context("spawn"),
-                initializer=_start,
-                initargs=(pairs // number,),
-            )
+            self._pool = WorkerPool(number, expect_pairs, pairs // number)
 
     def __enter__(self) -> Self:
         return self
@@ -64,7 +58,8 @@ class Workers(AbstractContextManager["Workers"]):
         trace: TracebackType | None,
     ) -> None:
         if self._pool:
-            self._pool.shutdown(wait=True, cancel_futures=True)
+            # Workers write nothing, so they may be stopped anywhere.
+            (self._pool.stop if kind else self._pool.close)()
 
     def examine(
         self, sweep: Sweep, *, n_passes: int | None = None, rules: Rules = DEEPLUQ
@@ -97,12 +92,6 @@ def _part_of(sweep: Sweep, stems: Sequence[str]) -> Sweep:
     chosen = set(stems)
     crashed = frozenset(pair for pair in sweep.crashed if pair[0] in chosen)
     return replace(sweep, stems=tuple(stems), crashed=crashed)
-
-
-def _start(pairs: int) -> None:
-    # The parent decides when to stop: an interrupt at the terminal reaches all of the group.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    expect_pairs(pairs)
 
 
 def _examine(sweep: Sweep, n_passes: int | None, rules: Rules) -> _Part:

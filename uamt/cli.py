@@ -1,5 +1,5 @@
-"""The command line: `uamt demo`, `doctor`, `plan`, `run`, `score`, `suites`, `study`, `show`,
-`import`, `export`.
+"""The command line: `uamt demo`, `doctor`, `plan`, `run`, `verify`, `score`, `suites`, `study`,
+`show`, `import`, `export`.
 """
 
 from __future__ import annotations
@@ -9,13 +9,20 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from scoring.errors import UamtError
-from uamt import commands, plan_command, show_command, study_command, suites_command
+from uamt import (
+    commands,
+    plan_command,
+    show_command,
+    study_command,
+    suites_command,
+    verify_command,
+)
 from uamt.exchange_commands import add_exchange
 from uamt.options import OPTIONS, Option, parse_flag
+from uamt.system_errors import system_error_line
 
 INTERRUPTED = 130
 
@@ -28,6 +35,19 @@ _EXIT_CODES = (
     "exit codes: 0 done; 1 a check failed; 2 wrong usage or configuration; 3 data missing or "
     "broken; 4 done, but with skipped images or crashed mutants; 130 interrupted"
 )
+
+
+_RESUMES = "what is finished is kept, and the same command goes on from there"
+_NOTHING_HALF_WRITTEN = "files that are there are whole, and the same command writes them all anew"
+_NOTHING_WRITTEN = "nothing was written, and the same command starts anew"
+_AFTER_INTERRUPT = {
+    "demo": _RESUMES,
+    "run": _RESUMES,
+    "doctor": _NOTHING_WRITTEN,
+    "plan": _NOTHING_WRITTEN,
+    "verify": _NOTHING_WRITTEN,
+}
+"""How to go on after an interrupt, by command."""
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -85,6 +105,16 @@ def build_parser() -> argparse.ArgumentParser:
         )
         for option in OPTIONS:
             _add_option(command, option)
+
+    verify_command.add_arguments(
+        _command(
+            subparsers,
+            "verify",
+            verify_command.run,
+            verify_command.ABOUT,
+            verify_command.EXAMPLE,
+        )
+    )
 
     score = _command(
         subparsers,
@@ -145,7 +175,7 @@ def _command(
         epilog=f"example: {example}",
         allow_abbrev=False,
     )
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, command=name)
     return parser
 
 
@@ -204,18 +234,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"uamt: error: {error}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
-        print(
-            "uamt: interrupted; what is finished is kept, and the same command goes on from there",
-            file=sys.stderr,
-        )
+        go_on = _AFTER_INTERRUPT.get(arguments.command, _NOTHING_HALF_WRITTEN)
+        print(f"uamt: interrupted; {go_on}", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
         # The reader of our output went away, as `head` does.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        place = f" '{Path(error.filename)}'" if error.filename else ""
-        print(f"uamt: error: {error.strerror or error}{place}", file=sys.stderr)
+        print(f"uamt: error: {system_error_line(error)}", file=sys.stderr)
         return 3
     finally:
         signal.signal(signal.SIGTERM, before)

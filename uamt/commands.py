@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,7 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise ConfigError(f"--workers: expected 1 or more, got {values['workers']}")
 
     from runners.campaign import prepare
-    from uamt.experiments import run_prepared
+    from uamt.experiments import removal_note, run_prepared
     from uamt.progress import unit_progress
 
     ray = ray_options(values)
@@ -100,24 +103,19 @@ def run(arguments: argparse.Namespace) -> int:
     built, notes = campaign(values, load(values))
     for note in notes:
         print(f"note: {note}", file=sys.stderr)
-    prepared = prepare(built, redo_changed=values["redo_changed"])
-    save(values, built)
-    with unit_progress([built]) as on_unit:
-        (summary,) = run_prepared([prepared], values["workers"], on_unit, ray)
+    with ExitStack() as held:
+        prepared = prepare(built, redo_changed=values["redo_changed"], held=held)
+        save(values, built)
+        if prepared.removed:
+            print(f"note: {removal_note(prepared)}", file=sys.stderr)
+        with unit_progress([built]) as on_unit:
+            (summary,) = run_prepared([prepared], values["workers"], on_unit, ray)
     return _print_run(summary, prepared.campaign)
 
 
 def _print_run(summary: Summary, campaign: Campaign) -> int:
-    for (suite, image), message in summary.unreadable.items():
-        print(f"skipped image '{suite}/{image}': {message}", file=sys.stderr)
-    for entry in summary.crashed[:10]:
-        unit = entry.unit
-        print(
-            f"crashed: {unit.operator} {unit.tag} on '{unit.suite}/{unit.image}': {entry.message}",
-            file=sys.stderr,
-        )
-    if len(summary.crashed) > 10:
-        print(f"and {len(summary.crashed) - 10} more, listed in the ledger", file=sys.stderr)
+    for line in _without_passes(summary):
+        print(line, file=sys.stderr)
     for mutant in summary.unchanged():
         print(
             f"note: {mutant} equals the original in every pass of every image and cannot be "
@@ -152,20 +150,44 @@ def _print_run(summary: Summary, campaign: Campaign) -> int:
     return DONE if summary.is_clean else INCOMPLETE
 
 
+_SHOWN = 10
+
+
+def _without_passes(summary: Summary) -> Iterator[str]:
+    """Yield a line for each image that was skipped, and one for each that mutants crashed on."""
+    skipped = list(summary.unreadable.items())
+    for (suite, image), message in skipped[:_SHOWN]:
+        yield f"skipped image '{suite}/{image}': {message}"
+    if len(skipped) > _SHOWN:
+        yield f"skipped {len(skipped) - _SHOWN:,} more images; the ledger lists them"
+    crashes: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    for entry in summary.crashed:
+        unit = entry.unit
+        crashes[unit.suite, unit.image, entry.message].append(f"{unit.operator} {unit.tag}")
+    for (suite, image, message), mutants in list(crashes.items())[:_SHOWN]:
+        who = mutants[0] if len(mutants) == 1 else f"{len(mutants)} mutants"
+        yield f"crashed: {who} on '{suite}/{image}': {message}"
+    if len(crashes) > _SHOWN:
+        rest = list(crashes.values())[_SHOWN:]
+        yield f"crashed: {sum(map(len, rest)):,} more; the ledger lists them"
+
+
 def score(arguments: argparse.Namespace) -> int:
     """Score an experiment and print the table of suites."""
     from scoring.files import write_atomic
     from scoring.judgement import strict_remark
     from scoring.summary import summarise, verdict
     from uamt.progress import image_progress
-    from uamt.scores import find_sweeps, score_notes, score_root, unscored_images
+    from uamt.scores import score_notes, score_root
+    from uamt.selection import select
 
     if arguments.passes is not None and arguments.passes < 1:
         raise ConfigError(f"--passes: expected 1 or more, got {arguments.passes}")
     rules = _rules(arguments)
     root = Path(arguments.root)
     out = Path(arguments.out) if arguments.out else root / "scores"
-    total = sum(len(sweep.stems) for sweep in find_sweeps(root))
+    selection = select(root)
+    total = sum(len(sweep.stems) for sweep in selection.sweeps)
     with image_progress(total, "scoring") as on_image:
         scored = score_root(
             root,
@@ -176,25 +198,20 @@ def score(arguments: argparse.Namespace) -> int:
             scores=arguments.scores,
             on_image=on_image,
             workers=arguments.workers,
+            selection=selection,
         )
     summary = summarise(scored.suites, rules, scored.strict)
     write_atomic(out / "summary.csv", summary.to_csv(index=False, lineterminator="\n").encode())
     for note in score_notes(scored):
         print(f"note: {note}", file=sys.stderr)
-    unscored = unscored_images(root)
-    if unscored:
-        print(
-            f"note: {count_of(len(unscored), 'image')} without scores, unreadable or crashed in "
-            f"the run: {', '.join(unscored[:5])}{', ...' if len(unscored) > 5 else ''}",
-            file=sys.stderr,
-        )
     print(table_text(summary))
     print(f"\n{LEGEND}\n\n{verdict(scored.suites, rules)}")
     remark = strict_remark(scored.suites, scored.strict, rules)
     if remark:
         print(remark)
     print(f"\n{count_of(len(scored.tables), 'mutant table')} and summary.csv: {out.resolve()}")
-    return INCOMPLETE if unscored or summary["crashed"].any() else DONE
+    is_incomplete = not selection.is_complete or summary["crashed"].any()
+    return INCOMPLETE if is_incomplete else DONE
 
 
 def _rules(arguments: argparse.Namespace) -> Rules:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scoring.errors import ConfigError
-from scoring.files import write_atomic
+from scoring.files import remove_leftovers, write_atomic
 from uamt.options import BY_KEY, OPTIONS, read_experiment_file
 
 if TYPE_CHECKING:
@@ -138,6 +138,8 @@ def save(values: Mapping[str, Any], campaign: Campaign) -> Path:
     """
     import tomli_w
 
+    from runners.locks import folder_locked
+
     tree: dict[str, Any] = {}
     for key, value in values.items():
         if value is None or key.split(".")[0] in _NOT_SAVED:
@@ -148,9 +150,16 @@ def save(values: Mapping[str, Any], campaign: Campaign) -> Path:
             place = place.setdefault(name, {})
         place[last] = list(value) if isinstance(value, tuple) else value
     tree["operators"] = {operator.name: _numbers_of(operator) for operator in campaign.operators}
-    path = campaign.root / f"experiment_{campaign.detector.name}.toml"
-    write_atomic(path, tomli_w.dumps(tree).encode())
+    path = saved_path(campaign.root, campaign.detector.name)
+    with folder_locked(campaign.root):
+        remove_leftovers(path)
+        write_atomic(path, tomli_w.dumps(tree).encode())
     return path
+
+
+def saved_path(root: Path, model: str) -> Path:
+    """Return where the configuration of a model's last run stands."""
+    return root / f"experiment_{model}.toml"
 
 
 def _numbers_of(operator: Operator) -> dict[str, Any]:

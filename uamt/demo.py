@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,7 +49,7 @@ def run_demo(out: Path, workers: int | None = None, passes: int = 10) -> DemoRes
         passes: T.
 
     Raises:
-        ConfigError: Results of another configuration lie in `out`.
+        ConfigError: Results of another configuration lie in `out`, or a run is going on there.
     """
     from mutators import MCDropBlock, MCDropout
     from runners.builtin import suites as builtin_suites
@@ -80,8 +81,9 @@ def run_demo(out: Path, workers: int | None = None, passes: int = 10) -> DemoRes
         )
         for name in DETECTORS
     ]
-    with unit_progress(campaigns) as on_unit:
-        run_prepared([prepare(campaign) for campaign in campaigns], workers, on_unit)
+    with ExitStack() as held, unit_progress(campaigns) as on_unit:
+        prepared = [prepare(campaign, held=held) for campaign in campaigns]
+        run_prepared(prepared, workers, on_unit)
     label_names = {c.detector.name: c.detector.label_names for c in campaigns}
     result = score_root(out, case_study="demo")
     scored, tables = _in_order(result.suites, list(suites)), result.tables

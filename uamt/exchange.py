@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from runners.locks import folder_locked
 from runners.manifest_file import configuration_hash, merge_model, read_manifest
 from scoring.errors import ConfigError, DataError
 from scoring.exchange import ForeignOutput, check_output, refuse_existing, write_output
@@ -16,7 +17,7 @@ from scoring.files import write_atomic
 from scoring.folder_names import check_folder_name
 from scoring.layout import ORIGINAL_TAGS, Branch, original_tag
 from scoring.tags import dropblock_tag, dropout_tag
-from uamt.scores import find_sweeps
+from uamt.selection import select
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +137,8 @@ def import_output(
         "operators": {branch.operator: operator},
         "suites": {branch.suite: {name: {"stem": s} for s, name in output.files.items()}},
     }
-    merge_model(target.root, branch.model, section, advice="choose another --out or --model")
+    with folder_locked(target.root):
+        merge_model(target.root, branch.model, section, advice="choose another --out or --model")
     written = write_output(output, target.root, branch, target.tag, repeat=repeat)
     return Imported(written, len(output.files), checked.n_detections, checked.n_empty * repeat)
 
@@ -153,12 +155,14 @@ def _dense(categories: Mapping[int, str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class ExportSummary:
-    """What an export wrote."""
+    """What an export wrote, and what it left out."""
 
     n_files: int
     n_mutants: int
     n_crashed: int
     datasets: tuple[Path, ...]
+    notes: tuple[str, ...]
+    is_complete: bool
 
 
 def export_coco(
@@ -185,7 +189,8 @@ def export_coco(
     n_files = n_mutants = n_crashed = 0
     labels: dict[Path, set[int]] = {}
     stems: dict[Path, dict[str, None]] = {}
-    sweeps = find_sweeps(root)
+    selection = select(root)
+    sweeps = selection.sweeps
     for sweep in sweeps:
         folder = out / sweep.branch.model / sweep.branch.suite
         stems.setdefault(folder, {}).update(dict.fromkeys(sweep.stems))
@@ -208,7 +213,15 @@ def export_coco(
         )
         write_atomic(folder / "images.json", content)
         datasets.append(folder / "images.json")
-    return ExportSummary(n_files, n_mutants, n_crashed, tuple(datasets))
+    selection.refuse_changes()
+    return ExportSummary(
+        n_files,
+        n_mutants,
+        n_crashed,
+        tuple(datasets),
+        tuple(selection.notes()),
+        selection.is_complete,
+    )
 
 
 def _ids(images: CocoImages | None, stems: list[str]) -> CocoIds:

@@ -235,10 +235,12 @@ def export_coco(arguments: argparse.Namespace) -> int:
     )
     for path in done.datasets:
         print(f"Image ids and categories: {path}")
+    for note in done.notes:
+        print(f"note: {note}", file=sys.stderr)
     if done.n_crashed:
         print(
             f"{count_of(done.n_crashed, 'image x mutant pair')} crashed and have no entries.",
             file=sys.stderr,
         )
     print("Next: read them with any COCO tool, or back with uamt import coco.")
-    return _INCOMPLETE if done.n_crashed else _DONE
+    return _INCOMPLETE if done.n_crashed or not done.is_complete else _DONE

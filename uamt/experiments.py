@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+
+from uamt.presentation import count_of
 
 if TYPE_CHECKING:
     from mutators import Operator
@@ -35,7 +39,8 @@ def run(
 ) -> Summary:
     """Run every mutant on every image, T passes each, and write a prediction file per pass.
 
-    Runs resume: what is done under the same configuration is not run again.
+    Runs resume: what is done under the same configuration is not run again. Warns of images that
+    results are there of and that are no more among these.
 
     Args:
         detector: As `load_detector` returns it.
@@ -61,7 +66,8 @@ def run(
         What was run, skipped, unreadable and crashed.
 
     Raises:
-        ConfigError: The images, sweeps or settings cannot be run as asked.
+        ConfigError: The images, sweeps or settings cannot be run as asked, or a run of this model
+            is going on in the folder.
         DataError: Images are missing, or results cannot be computed.
     """
     from mutators import MCDropBlock, MCDropout
@@ -82,7 +88,22 @@ def run(
         use_memo=memo,
         shard=Shard.parse(shard) if shard else Shard(),
     )
-    return run_prepared([prepare(campaign, redo_changed=redo_changed)], workers)[0]
+    with ExitStack() as held:
+        prepared = prepare(campaign, redo_changed=redo_changed, held=held)
+        if prepared.removed:
+            warnings.warn(removal_note(prepared), stacklevel=2)
+        return run_prepared([prepared], workers)[0]
+
+
+def removal_note(prepared: Prepared) -> str:
+    """Return a sentence on the images that the suites have no more."""
+    removed = prepared.removed
+    more = f" and {len(removed) - 5} more" if len(removed) > 5 else ""
+    return (
+        f"{count_of(len(removed), 'image')} of earlier runs left the manifest, for the suites have "
+        f"them no more: {', '.join(removed[:5])}{more}; their results stay, and are scored again "
+        f"once the images are back and run"
+    )
 
 
 def fitting(detector: Detector, operators: Sequence[Operator]) -> tuple[list[Operator], list[str]]:

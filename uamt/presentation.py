@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def summary_columns(row: Mapping[Any, Any]) -> dict[str, str]:
@@ -34,6 +35,8 @@ def summary_columns(row: Mapping[Any, Any]) -> dict[str, str]:
 
 def summary_table(summary: pd.DataFrame) -> pd.DataFrame:
     """Return the summary as the text that the console and the page show."""
+    import pandas as pd
+
     return pd.DataFrame([summary_columns(row) for row in summary.to_dict("records")])
 
 

@@ -34,6 +34,13 @@ def image_progress(total: int, name: str) -> Iterator[Callable[[Sweep, str], Non
         yield lambda sweep, stem: _step(bar)
 
 
+@contextmanager
+def folder_progress(name: str) -> Iterator[Callable[[], None]]:
+    """Return a context that counts folders of predictions, of which nobody knows how many."""
+    with _bar(None, name, "folder") as bar:
+        yield lambda: _step(bar)
+
+
 def _step(bar: tqdm[Any]) -> None:
     bar.update()
 
@@ -47,7 +54,7 @@ def _skip(bar: tqdm[Any]) -> None:
     bar.last_print_n += 1
 
 
-def _bar(total: int, name: str, unit: str) -> tqdm[Any]:
+def _bar(total: int | None, name: str, unit: str) -> tqdm[Any]:
     # Workers report in bursts, so the rate is that of the whole run: smoothing 0.
     return tqdm(
         total=total,

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,18 +15,16 @@ from scoring.errors import DataError
 from scoring.examine_curtailed import examine_curtailed
 from scoring.examined import examine_branch, gather
 from scoring.judgement import judged
-from scoring.layout import Branch, find_branches, original_tag
+from scoring.layout import Branch
 from scoring.rules import DEEPLUQ, STRICT, Rules
 from scoring.suites import SuiteScores
-from scoring.sweep import Sweep, find_sweep
+from scoring.sweep import Sweep
 from scoring.workers import Workers
 from uamt.presentation import count_of
+from uamt.selection import Selection, select
 
 if TYPE_CHECKING:
     import pandas as pd
-
-# Fully connected sites have no DropBlock; the study lists MC-Dropout first.
-_OPERATOR_ORDER = ("mc_dropout", "mc_dropblock")
 
 OnImage = Callable[[Sweep, str], None]
 
@@ -43,6 +40,7 @@ class Scored:
         tables: The mutants' CSVs that were written.
         facts: By branch, as written beside the tables.
         guessed: Models whose class vectors nobody declared, and what they were taken for.
+        selection: What was scored, and what was left out.
     """
 
     suites: list[SuiteScores]
@@ -50,6 +48,7 @@ class Scored:
     tables: list[Path]
     facts: dict[Branch, BranchFacts]
     guessed: dict[str, Scores]
+    selection: Selection
 
 
 def score(
@@ -79,7 +78,8 @@ def score(
 
     Raises:
         ConfigError: `workers` is below 1.
-        DataError: There are no predictions, a pass is missing, or a file is broken.
+        DataError: There are no predictions or none of a finished image, a pass is missing, or a
+            file is broken.
     """
     from scoring.summary import summarise
 
@@ -107,6 +107,7 @@ def score_root(
     scores: Scores | None = None,
     on_image: OnImage | None = None,
     workers: int = 1,
+    selection: Selection | None = None,
 ) -> Scored:
     """Score every operator, model and suite of an experiment.
 
@@ -119,12 +120,14 @@ def score_root(
         scores: As in `score`.
         on_image: Called with the sweep and the stem of each image that was scored.
         workers: As in `score`.
+        selection: What is scored; None means what `select` returns.
 
     Raises:
         ConfigError: As in `score`.
         DataError: As in `score`.
     """
-    sweeps = find_sweeps(root)
+    selection = selection or select(root)
+    sweeps = selection.sweeps
     results = out or root / "scores"
     study = case_study or root.resolve().name
     declared = read_declarations(root)
@@ -164,61 +167,13 @@ def score_root(
             elif own_rules.nonfinite != "keep" and curtailment is None:
                 corrected = [branch.as_strict for branch in examined]
                 strict += judged(gather(study, model, corrected), STRICT)
+    selection.refuse_changes()
     if not suites:
         raise DataError(
             f"{root}: expected the predictions of mutants, found only those of controls"
         )
     # `strict` judges suites side by side, and of curtailed ones it knows nothing.
-    return Scored(suites, [] if has_curtailed else strict, tables, facts, guessed)
-
-
-def find_sweeps(root: Path) -> list[Sweep]:
-    """Return what an experiment holds: models and suites by name, MC-Dropout before DropBlock.
-
-    Raises:
-        DataError: There are no prediction folders, or one of them lacks original or mutants.
-    """
-    branches = find_branches(root)
-    if not branches:
-        raise DataError(
-            f"{root}: expected folders 'experiment_results_<operator>/<model>/dataset/<suite>', "
-            f"found none; run 'uamt run' first, or name the folder that holds them"
-        )
-    crashed = _crashed_pairs(root)
-    branches.sort(key=lambda branch: (branch.model, branch.suite, _rank(branch.operator)))
-    return [
-        find_sweep(root, branch, crashed=crashed.get(branch, frozenset())) for branch in branches
-    ]
-
-
-def _rank(operator: str) -> tuple[int, str]:
-    known = operator in _OPERATOR_ORDER
-    return (_OPERATOR_ORDER.index(operator) if known else len(_OPERATOR_ORDER)), operator
-
-
-def _crashed_pairs(root: Path) -> dict[Branch, Collection[tuple[str, str]]]:
-    """Return the pairs of stem and tag that the ledger says crashed; none without a ledger."""
-    from runners.ledger import Ledger
-
-    pairs: dict[Branch, set[tuple[str, str]]] = defaultdict(set)
-    for unit, entry in Ledger(root).latest().items():
-        if entry.status == "runtime_error":
-            pairs[Branch(unit.operator, unit.model, unit.suite)].add((entry.stem, unit.tag))
-    return dict(pairs)
-
-
-def unscored_images(root: Path) -> list[str]:
-    """Return the images that have no scores at all, by what the ledger says of their originals."""
-    from runners.ledger import Ledger
-
-    return sorted(
-        {
-            f"'{unit.suite}/{unit.image}' ({unit.model})"
-            for unit, entry in Ledger(root).latest().items()
-            if entry.status in ("unreadable_image", "runtime_error")
-            and unit.tag == original_tag(unit.operator)
-        }
-    )
+    return Scored(suites, [] if has_curtailed else strict, tables, facts, guessed, selection)
 
 
 def _write_tables(
@@ -239,7 +194,8 @@ def _write_tables(
 
 def score_notes(scored: Scored) -> list[str]:
     """Return what a reader of the scores should know: guesses, and what was left out."""
-    notes = [
+    notes = scored.selection.notes()
+    notes += [
         f"model '{model}': nothing declares its class vectors; they are taken for {kind}, as its "
         f"original's passes look; declare them with --scores"
         for model, kind in scored.guessed.items()

@@ -15,13 +15,13 @@ import pytest
 from torch import Tensor, nn
 
 from mutators import MCDropout
-from runners import pool
 from runners.builtin import suites as builtin_suites
 from runners.campaign import Campaign, prepare
 from runners.detectors import Detector, load_detector
 from runners.images import list_suites
 from runners.pool import run_in_pool
 from runners.settings import Settings
+from scoring import worker_pool
 from scoring.errors import ConfigError
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and /proc of a Unix")
@@ -117,7 +117,7 @@ def test_a_signal_to_any_thread_waits_until_the_workers_have_started(number: int
     reached = []
 
     def held() -> None:
-        with pool._interrupts_held():
+        with worker_pool._interrupts_held():
             signal.pthread_kill(other.ident or 0, number)
             time.sleep(0.2)
             reached.append(True)

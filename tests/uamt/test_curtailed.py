@@ -99,6 +99,10 @@ def test_a_full_experiment_still_needs_every_pass(uamt: Command, root: Path) -> 
     path.write_bytes(orjson.dumps(manifest))
     code, _, err = uamt("score", root)
     assert code == 3
+    assert "of another configuration" in err
+    (root / "ledger.jsonl").unlink()  # as of passes that came from elsewhere
+    code, _, err = uamt("score", root)
+    assert code == 3
     assert "is missing under" in err
 
 

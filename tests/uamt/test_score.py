@@ -165,15 +165,13 @@ def test_no_worker_is_no_configuration(uamt: Command, experiment: Path) -> None:
 
 def test_images_without_any_scores_are_named(uamt: Command, experiment: Path) -> None:
     ledger = experiment / "ledger.jsonl"
-    first = ledger.read_bytes().splitlines()[0]
-    assert b'"tag":"0"' in first
-    ledger.write_bytes(
-        ledger.read_bytes()
-        + first.replace(b"plain_00", b"gone").replace(b'"done"', b'"unreadable_image"')
-        + b"\n"
-    )
+    lines = ledger.read_bytes().splitlines(keepends=True)
+    broken = [
+        line.replace(b'"done"', b'"unreadable_image"') for line in lines if b"plain_00.png" in line
+    ]
+    ledger.write_bytes(b"".join([*lines, *broken]))
     code, stdout, stderr = uamt("score", experiment)
     assert code == 4
     assert "1 image without scores" in stderr
-    assert "'photos/gone.png' (demo_retinanet)" in stderr
-    assert "photos      2" in stdout
+    assert "'photos/plain_00.png' (demo_retinanet)" in stderr
+    assert "photos      1" in stdout

@@ -1,0 +1,187 @@
+"""The account of an experiment: what its manifest lists, and what its ledger says of each unit.
+
+Neither needs a model, and nothing here loads torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from runners.ledger import Entry, Ledger, Unit
+from runners.manifest_file import operator_configuration, read_manifest, unit_configuration
+from scoring.curtailment import Curtailment
+from scoring.errors import ConfigError, DataError
+from scoring.layout import MANIFEST_NAME, Branch, original_tag
+
+State = Literal["done", "runtime_error", "unreadable_image", "dropped", "not_run", "changed"]
+"""What the ledger says of a unit: its status; or that it has no line, or that its last line is of
+another configuration than the manifest's."""
+
+IN_ORDER: tuple[State, ...] = ("done", "dropped", "runtime_error", "unreadable_image")
+"""States of a unit that is run, whatever came of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedImage:
+    """An image as the manifest lists it: the name of its results, and its bytes' sha256."""
+
+    stem: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class ListedModel:
+    """One model of an experiment, as the manifest lists it.
+
+    Args:
+        name: The model's folder name.
+        images: By suite and path.
+        tags: By operator, the original first.
+        curtailment: When passes stopped; None for a full campaign.
+        section: The manifest's section.
+    """
+
+    name: str
+    images: Mapping[str, Mapping[str, ListedImage]]
+    tags: Mapping[str, tuple[str, ...]]
+    curtailment: Curtailment | None
+    section: Mapping[str, Any]
+
+    @property
+    def is_imported(self) -> bool:
+        """Whether another tool made the passes, of which no ledger tells."""
+        return "imported" in self.section["settings"]
+
+    @property
+    def n_passes(self) -> int | None:
+        """T; None where another tool made the passes."""
+        passes = self.section["settings"].get("passes")
+        return passes if isinstance(passes, int) else None
+
+    @property
+    def n_units(self) -> int:
+        """Number of images times mutants, originals among them."""
+        return sum(map(len, self.images.values())) * sum(map(len, self.tags.values()))
+
+    def units_of(self, suite: str, image: str) -> Iterator[Unit]:
+        """Yield the units of an image."""
+        for operator, tags in self.tags.items():
+            for tag in tags:
+                yield Unit(self.name, suite, image, operator, tag)
+
+    def units(self) -> Iterator[Unit]:
+        """Yield all units, image by image."""
+        for suite, images in self.images.items():
+            for image in images:
+                yield from self.units_of(suite, image)
+
+    def lists(self, unit: Unit) -> bool:
+        """Return whether a unit is one of these."""
+        return unit.image in self.images.get(unit.suite, {}) and unit.tag in self.tags.get(
+            unit.operator, ()
+        )
+
+    def folder(self, root: Path, unit: Unit) -> Path:
+        """Return the folder of a unit's files."""
+        stem = self.images[unit.suite][unit.image].stem
+        return Branch(unit.operator, self.name, unit.suite).folder(root, unit.tag, stem)
+
+    def configuration(self, unit: Unit) -> str:
+        """Return the hash of everything that decides a unit's result, as the ledger has it."""
+        sha256 = self.images[unit.suite][unit.image].sha256
+        return unit_configuration(self._of_operators[unit.operator], unit.tag, unit.image, sha256)
+
+    def is_unopened(self, unit: Unit, entry: Entry) -> bool:
+        """Return whether a unit's image could not be opened, so that it cannot be listed."""
+        of_operator = self._of_operators.get(unit.operator)
+        return (
+            unit.model == self.name
+            and entry.status == "unreadable_image"
+            and of_operator is not None
+            and not self.lists(unit)
+            and entry.configuration == unit_configuration(of_operator, unit.tag, unit.image, "")
+        )
+
+    @cached_property
+    def _of_operators(self) -> dict[str, str]:
+        return {name: operator_configuration(self.section, name) for name in self.tags}
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What an experiment's manifest lists, and what its ledger says of it.
+
+    Args:
+        root: The experiment's folder.
+        models: By folder name.
+        entries: The last line of every unit; None where there is no ledger.
+    """
+
+    root: Path
+    models: Mapping[str, ListedModel]
+    entries: Mapping[Unit, Entry] | None
+
+    def has_ledger(self, model: ListedModel) -> bool:
+        """Return whether the ledger tells of a model's units."""
+        return self.entries is not None and not model.is_imported
+
+    def state(self, unit: Unit) -> State:
+        """Return what the ledger says of a listed unit."""
+        entry = (self.entries or {}).get(unit)
+        if entry is None:
+            return "not_run"
+        if entry.configuration != self.models[unit.model].configuration(unit):
+            return "changed"
+        return entry.status if entry.status in IN_ORDER else "not_run"
+
+
+def read_account(root: Path) -> Account | None:
+    """Return the account of an experiment; None where there is no manifest.
+
+    Raises:
+        DataError: The manifest is broken.
+    """
+    path = root / MANIFEST_NAME
+    if not path.is_file():
+        return None
+    sections = read_manifest(root)["models"]
+    try:
+        models = {name: _listed(name, section) for name, section in sections.items()}
+    except (KeyError, TypeError, AttributeError, ValueError, ConfigError) as error:
+        raise DataError(
+            f"{path}: expected the manifest of an experiment ({type(error).__name__}: {error}); "
+            f"'uamt run' or 'uamt import' into another folder writes a whole one"
+        ) from error
+    ledger = Ledger(root)
+    return Account(root, models, ledger.latest() if ledger.path.is_file() else None)
+
+
+def _listed(name: str, section: Mapping[str, Any]) -> ListedModel:
+    images = {
+        _named(suite): {
+            path: ListedImage(_named(image["stem"]), image.get("sha256", ""))
+            for path, image in sorted(of_suite.items())
+        }
+        for suite, of_suite in section["suites"].items()
+    }
+    tags = {
+        _named(operator): (original_tag(operator), *map(_named, listed["tags"]))
+        for operator, listed in section["operators"].items()
+    }
+    curtailment = Curtailment.from_settings(section["settings"])
+    return ListedModel(_named(name), images, tags, curtailment, section)
+
+
+def _named(name: Any) -> str:
+    """Return a name that becomes a folder's, or a part of it, and leads nowhere else.
+
+    Raises:
+        ValueError: It does.
+    """
+    if not isinstance(name, str) or name in ("", ".", "..") or any(c in name for c in "/\\\0"):
+        raise ValueError(f"{name!r} is no folder's name")
+    return name
