@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -33,7 +32,7 @@ class ListedImage:
     sha256: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ListedModel:
     """One model of an experiment, as the manifest lists it.
 
@@ -43,6 +42,8 @@ class ListedModel:
         tags: By operator, the original first.
         curtailment: When passes stopped; None for a full campaign.
         section: The manifest's section.
+        configurations: By operator, the hash of what decides its results; empty where another tool
+            made the passes.
     """
 
     name: str
@@ -50,11 +51,12 @@ class ListedModel:
     tags: Mapping[str, tuple[str, ...]]
     curtailment: Curtailment | None
     section: Mapping[str, Any]
+    configurations: Mapping[str, str]
 
     @property
     def is_imported(self) -> bool:
         """Whether another tool made the passes, of which no ledger tells."""
-        return "imported" in self.section["settings"]
+        return not self.configurations
 
     @property
     def n_passes(self) -> int | None:
@@ -93,11 +95,11 @@ class ListedModel:
     def configuration(self, unit: Unit) -> str:
         """Return the hash of everything that decides a unit's result, as the ledger has it."""
         sha256 = self.images[unit.suite][unit.image].sha256
-        return unit_configuration(self._of_operators[unit.operator], unit.tag, unit.image, sha256)
+        return unit_configuration(self.configurations[unit.operator], unit.tag, unit.image, sha256)
 
     def is_unopened(self, unit: Unit, entry: Entry) -> bool:
         """Return whether a unit's image could not be opened, so that it cannot be listed."""
-        of_operator = self._of_operators.get(unit.operator)
+        of_operator = self.configurations.get(unit.operator)
         return (
             unit.model == self.name
             and entry.status == "unreadable_image"
@@ -105,10 +107,6 @@ class ListedModel:
             and not self.lists(unit)
             and entry.configuration == unit_configuration(of_operator, unit.tag, unit.image, "")
         )
-
-    @cached_property
-    def _of_operators(self) -> dict[str, str]:
-        return {name: operator_configuration(self.section, name) for name in self.tags}
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,8 +170,10 @@ def _listed(name: str, section: Mapping[str, Any]) -> ListedModel:
         _named(operator): (original_tag(operator), *map(_named, listed["tags"]))
         for operator, listed in section["operators"].items()
     }
+    is_imported = "imported" in section["settings"]
+    configurations = {o: operator_configuration(section, o) for o in tags if not is_imported}
     curtailment = Curtailment.from_settings(section["settings"])
-    return ListedModel(_named(name), images, tags, curtailment, section)
+    return ListedModel(_named(name), images, tags, curtailment, section, configurations)
 
 
 def _named(name: Any) -> str:

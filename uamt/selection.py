@@ -132,7 +132,7 @@ def select(root: Path) -> Selection:
             f"{root}: expected folders 'experiment_results_<operator>/<model>/dataset/<suite>', "
             f"found none; run 'uamt run' first, or name the folder that holds them"
         )
-    branches.sort(key=lambda branch: (branch.model, branch.suite, _rank(branch.operator)))
+    branches.sort(key=branch_order)
     selection = Selection(root, manifest=_manifest_of(root))
     account = read_account(root)
     if account is None:
@@ -150,9 +150,11 @@ def select(root: Path) -> Selection:
     return selection
 
 
-def _rank(operator: str) -> tuple[int, str]:
-    known = operator in _OPERATOR_ORDER
-    return (_OPERATOR_ORDER.index(operator) if known else len(_OPERATOR_ORDER)), operator
+def branch_order(branch: Branch) -> tuple[str, str, int, str]:
+    """Return a sort key: models and suites by name, MC-Dropout before DropBlock."""
+    operator = branch.operator
+    known = _OPERATOR_ORDER.index(operator) if operator in _OPERATOR_ORDER else 2
+    return branch.model, branch.suite, known, operator
 
 
 def _crashed_pairs(entries: Mapping[Unit, Entry]) -> dict[Branch, set[tuple[str, str]]]:

@@ -177,7 +177,8 @@ def _no_mutant(
 ) -> ConfigError | DataError:
     """Return the error of a mutant that has no predictions: unknown, or crashed on this image."""
     from runners.ledger import Ledger
-    from uamt.scores import find_sweeps
+    from scoring.sweep import find_sweep
+    from uamt.selection import branch_order
 
     if any(tag == original_tag(branch.operator) for branch, _ in with_image):
         return ConfigError(f"--mutant: {tag!r} is the original, which every mutant is shown beside")
@@ -191,10 +192,9 @@ def _no_mutant(
                 f"mutant or image"
             )
     tags = {
-        f"{sweep.branch.operator} {t}": t
-        for sweep in find_sweeps(root)
-        if sweep.branch in branches
-        for t in sweep.tags
+        f"{branch.operator} {t}": t
+        for branch in sorted(branches, key=branch_order)
+        for t in find_sweep(root, branch).tags
     }
     near = sorted(
         difflib.get_close_matches(tag, set(tags.values()), n=4, cutoff=0.0), key=tag_order
