@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -71,8 +71,12 @@ class Checked:
     n_empty: int
 
 
-def check_output(output: ForeignOutput) -> Checked:
+def check_output(output: ForeignOutput, on_pass: Callable[[], None] = lambda: None) -> Checked:
     """Return what an output holds, after every file was read and every detection checked.
+
+    Args:
+        output: T passes.
+        on_pass: Called for each pass that was checked.
 
     Raises:
         DataError: A file is missing or broken, class vectors differ in length, or an image has no
@@ -96,11 +100,18 @@ def check_output(output: ForeignOutput) -> Checked:
                     )
             n_detections += len(each)
             n_full += bool(each)
+        on_pass()
     return Checked(n_detections, output.n_passes * len(output.files) - n_full)
 
 
 def write_output(
-    output: ForeignOutput, root: Path, branch: Branch, tag: str, *, repeat: int = 1
+    output: ForeignOutput,
+    root: Path,
+    branch: Branch,
+    tag: str,
+    *,
+    repeat: int = 1,
+    on_pass: Callable[[], None] = lambda: None,
 ) -> int:
     """Write the prediction files of a checked output and return how many there are.
 
@@ -112,6 +123,7 @@ def write_output(
         branch: Operator, model and suite.
         tag: The mutant.
         repeat: How often a single pass is written, for an original that was run once.
+        on_pass: Called for each pass that was written.
     """
     written = 0
     for t in range(output.n_passes):
@@ -122,6 +134,7 @@ def write_output(
             for copy in range(repeat):
                 write_prediction(prediction_path(folder, t * repeat + copy), detections)
                 written += 1
+        on_pass()
     for stem in output.files:
         further = output.n_passes * repeat
         while (path := prediction_path(branch.folder(root, tag, stem), further)).exists():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -92,6 +92,8 @@ def export_sweep(
     ids: CocoIds,
     vectors: str,
     n_passes: int | None = None,
+    *,
+    on_mutant: Callable[[], None] = lambda: None,
 ) -> Exported:
     """Write every mutant of a sweep, and its original, as `{operator}_{tag}/pass_{t}.json`.
 
@@ -103,6 +105,7 @@ def export_sweep(
         ids: Of images and categories.
         vectors: Field of the class vector.
         n_passes: T, the first passes; None means all.
+        on_mutant: Called for each mutant that was written, and for the original.
 
     Raises:
         DataError: A pass is missing or broken, images differ in their number of passes, or a
@@ -123,6 +126,7 @@ def export_sweep(
             stale.unlink()  # of an export of more passes
         n_files += len(passes.texts)
         folders.append(folder)
+        on_mutant()
     return Exported(tuple(folders), n_files, frozenset(labels), sweep.crashed)
 
 

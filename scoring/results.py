@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -90,7 +90,11 @@ def mutant_order(mutant: Mutant) -> tuple[object, ...]:
 
 
 def read_results(
-    results: Path, members: Sequence[Members] = (), order: Sequence[str] = ()
+    results: Path,
+    members: Sequence[Members] = (),
+    order: Sequence[str] = (),
+    *,
+    on_table: Callable[[Path], None] | None = None,
 ) -> list[ModelResults]:
     """Return the suites of every model that a folder of results holds.
 
@@ -100,6 +104,7 @@ def read_results(
             checked against them; one whose tables stand in no suite's folder is divided into them.
         order: Suites in the order of rows and pairs; those not named follow by name. Without it,
             `members` give the order.
+        on_table: Called with the path of each table that was read.
 
     Raises:
         ConfigError: `order` names a suite that is not there.
@@ -128,7 +133,9 @@ def read_results(
         raise ConfigError(f"suites: expected some of {sorted(names)}, got {unknown}")
     ranks = dict.fromkeys([*order, *(listed.suite for listed in members), *sorted(names)])
     models = [
-        ModelResults(case_study, model, _model_suites(model, tables, members, list(ranks)))
+        ModelResults(
+            case_study, model, _model_suites(model, tables, members, list(ranks), on_table)
+        )
         for (case_study, model), tables in sorted(by_model.items())
     ]
     _refuse_mixed_rules(results, models)
@@ -152,9 +159,10 @@ def _model_suites(
     tables: Mapping[str, Sequence[Table]],
     members: Sequence[Members],
     order: Sequence[str],
+    on_table: Callable[[Path], None] | None,
 ) -> tuple[SuiteResults, ...]:
     listed = {members_.suite: members_ for members_ in members}
-    frames = {suite: _read_all(found) for suite, found in tables.items()}
+    frames = {suite: _read_all(found, on_table) for suite, found in tables.items()}
     suites = []
     for name in order:
         if name in frames:
@@ -165,7 +173,9 @@ def _model_suites(
     return tuple(suites)
 
 
-def _read_all(tables: Sequence[Table]) -> dict[Table, pd.DataFrame]:
+def _read_all(
+    tables: Sequence[Table], on_table: Callable[[Path], None] | None
+) -> dict[Table, pd.DataFrame]:
     frames = {}
     for table in tables:
         frame = read_table(table.path)
@@ -173,6 +183,8 @@ def _read_all(tables: Sequence[Table]) -> dict[Table, pd.DataFrame]:
         if len(twice):
             raise DataError(f"{table.path}: image '{twice.iloc[0]}' has more than one row")
         frames[table] = frame
+        if on_table:
+            on_table(table.path)
     return frames
 
 

@@ -77,6 +77,11 @@ def aggregate(
     ]
 
 
+def model_folder(model: ModelAggregates) -> PurePosixPath:
+    """Return the folder of a model's tables below the folder of results."""
+    return PurePosixPath(*model.key)
+
+
 def suite_tables(models: Sequence[ModelAggregates]) -> Tables:
     """Return every table of scoring.md, section 4, numbers 1 to 4, and those of the kill rules.
 
@@ -86,7 +91,7 @@ def suite_tables(models: Sequence[ModelAggregates]) -> Tables:
     """
     tables: Tables = {}
     for model in models:
-        folder = PurePosixPath(*model.key)
+        folder = model_folder(model)
         for name, means, kills in zip(model.suites, model.means, model.kills, strict=True):
             tables[folder / name / "ua_ms.csv"] = ua_ms(means)
             tables[folder / name / "ua_ms_kills.csv"] = kill_table(kills)

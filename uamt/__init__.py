@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from scoring.errors import ConfigError, DataError, UamtError
     from scoring.rules import DEEPLUQ, STRICT, Rules, rules_named
     from uamt.experiments import run
+    from uamt.gathered import suites
     from uamt.scores import score
     from uamt.showing import show
 
@@ -42,6 +43,7 @@ _HOMES = {
     "run": "uamt.experiments",
     "score": "uamt.scores",
     "show": "uamt.showing",
+    "suites": "uamt.gathered",
 }
 
 __all__ = [
@@ -60,6 +62,7 @@ __all__ = [
     "run",
     "score",
     "show",
+    "suites",
 ]
 
 

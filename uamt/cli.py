@@ -8,6 +8,7 @@ import argparse
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -21,7 +22,9 @@ from uamt import (
     verify_command,
 )
 from uamt.exchange_commands import add_exchange
-from uamt.options import OPTIONS, Option, parse_flag
+from uamt.options import OPTIONS, TOPICS, Option, parse_flag
+from uamt.outcome import Outcome, json_of, json_of_error, text_of
+from uamt.presentation import HELP_WIDTH, examples_text, paragraph
 from uamt.system_errors import system_error_line
 
 INTERRUPTED = 130
@@ -103,8 +106,10 @@ def build_parser() -> argparse.ArgumentParser:
         command.add_argument(
             "experiment", nargs="?", metavar="experiment.toml", help="options by key; flags win"
         )
-        for option in OPTIONS:
-            _add_option(command, option)
+        for topic, keys in TOPICS.items():
+            group = command.add_argument_group(topic)
+            for key in keys:
+                _add_option(group, _option(key))
 
     verify_command.add_arguments(
         _command(
@@ -160,22 +165,32 @@ def build_parser() -> argparse.ArgumentParser:
         ("study", study_command),
         ("show", show_command),
     ):
-        module.add_arguments(_command(subparsers, name, module.run, module.ABOUT, module.EXAMPLE))
+        module.add_arguments(_command(subparsers, name, module.run, module.ABOUT, module.EXAMPLES))
     add_exchange(subparsers, _command)
     return parser
 
 
 def _command(
-    subparsers: Any, name: str, run: Callable[[argparse.Namespace], int], about: str, example: str
+    subparsers: Any,
+    name: str,
+    run: Callable[[argparse.Namespace], Outcome | int],
+    about: str,
+    example: str | Sequence[str],
 ) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = subparsers.add_parser(
         name,
         help=about,
-        description=f"{about[0].upper()}{about[1:]}.",
-        epilog=f"example: {example}",
+        description=paragraph(f"{about[0].upper()}{about[1:]}.", HELP_WIDTH),
+        epilog=examples_text(example),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.set_defaults(run=run, command=name)
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="say what was done as one JSON object on stdout, for machines",
+    )
+    parser.set_defaults(run=run, command=parser.prog.removeprefix("uamt "))
     return parser
 
 
@@ -187,7 +202,7 @@ def _help_of(key: str) -> str:
     return _option(key).help
 
 
-def _add_option(parser: argparse.ArgumentParser, option: Option) -> None:
+def _add_option(parser: argparse._ActionsContainer, option: Option) -> None:
     default = "" if option.default in (None, False) else f"; default: {option.default}"
     arguments: dict[str, Any] = {
         "dest": option.key,
@@ -225,27 +240,40 @@ def given_options(arguments: argparse.Namespace) -> Mapping[str, Any]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code."""
+    """Run a command, say what it did, and return its exit code."""
     arguments = build_parser().parse_args(argv)
     before = signal.signal(signal.SIGTERM, _interrupt)
+    started = time.perf_counter()
+
+    def failed(code: int, message: str, word: str = "error: ") -> int:
+        print(f"uamt: {word}{message}", file=sys.stderr)
+        if arguments.json:
+            seconds = time.perf_counter() - started
+            print(json_of_error(arguments.command, code, message, seconds), flush=True)
+        return code
+
     try:
-        return int(arguments.run(arguments))
+        outcome: Outcome | int = arguments.run(arguments)
+        if isinstance(outcome, int):
+            return outcome
+        if arguments.json:
+            print(json_of(arguments.command, outcome, time.perf_counter() - started), flush=True)
+        else:
+            print(text_of(outcome), flush=True)
     except UamtError as error:
-        print(f"uamt: error: {error}", file=sys.stderr)
-        return error.exit_code
+        return failed(error.exit_code, str(error))
     except KeyboardInterrupt:
         go_on = _AFTER_INTERRUPT.get(arguments.command, _NOTHING_HALF_WRITTEN)
-        print(f"uamt: interrupted; {go_on}", file=sys.stderr)
-        return INTERRUPTED
+        return failed(INTERRUPTED, f"interrupted; {go_on}", "")
     except BrokenPipeError:
         # The reader of our output went away, as `head` does.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        print(f"uamt: error: {system_error_line(error)}", file=sys.stderr)
-        return 3
+        return failed(3, system_error_line(error))
     finally:
         signal.signal(signal.SIGTERM, before)
+    return outcome.code
 
 
 def _interrupt(number: int, frame: object) -> None:

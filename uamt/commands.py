@@ -1,17 +1,19 @@
-"""The commands: each takes the parsed arguments, prints its results, and returns an exit code."""
+"""The commands: each takes the parsed arguments, does its job, and returns what it did."""
 
 from __future__ import annotations
 
 import argparse
-import sys
+import shlex
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scoring.errors import ConfigError
-from uamt.presentation import LEGEND, count_of, table_text
+from uamt.outcome import DONE, FAILED, INCOMPLETE, MISSING, Notes, Outcome
+from uamt.presentation import LEGEND, console_table, count_of, paragraph, terminal_width
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -20,52 +22,78 @@ if TYPE_CHECKING:
     from runners.execution import Summary
     from scoring.rules import Rules
 
-DONE, FAILED, MISSING, INCOMPLETE = 0, 1, 3, 4
 
-
-def demo(arguments: argparse.Namespace) -> int:
-    """Run the demo and print its table, its verdict, and where everything lies."""
+def demo(arguments: argparse.Namespace) -> Outcome:
+    """Run the demo; say its table, its verdict, and where everything lies."""
     from uamt.demo import run_demo
 
     result = run_demo(Path(arguments.out), arguments.workers)
-    print(table_text(result.summary))
-    print(f"\n{LEGEND}\n\n{result.verdict}\n")
-    print(f"{count_of(len(result.tables), 'mutant table')}: {result.tables[0].parents[3]}")
-    print(f"Summary: {result.summary_path}")
-    print(f"Done in {result.seconds:.0f} s. Next: uamt run --help, for a detector of your own.")
-    print(f"Report: {result.page.resolve()}")
-    return DONE
+    width = terminal_width()
+    text = f"{console_table(result.summary, width)}\n\n{paragraph(LEGEND)}\n\n"
+    return Outcome(
+        f"Two detectors run, mutated and scored on three suites in {result.seconds:.0f} s; "
+        f"{count_of(len(result.tables), 'mutant table')} written.",
+        text=text + paragraph(result.verdict),
+        paths={
+            "tables": result.tables[0].parents[3].resolve(),
+            "summary": result.summary_path.resolve(),
+            "report": result.page.resolve(),
+        },
+        then="uamt doctor --help",
+        why="for a detector of your own",
+        counts={"tables": len(result.tables)},
+        tables={"summary": result.summary},
+        facts={"verdict": result.verdict},
+    )
 
 
-def doctor(arguments: argparse.Namespace) -> int:
-    """Print every check of a detector; 1 if one fails, 3 if the images prove nothing."""
+def doctor(arguments: argparse.Namespace) -> Outcome:
+    """Say every check of a detector; 1 if one fails, 3 if the images prove nothing."""
     from uamt.cli import given_options
     from uamt.configuration import load
     from uamt.doctor import examine
-    from uamt.options import OPTIONS
+    from uamt.experiments import weights_note
+    from uamt.options import OPTIONS, as_flags
+    from uamt.progress import step_progress
 
+    given = given_options(arguments)
     values: dict[str, Any] = {option.key: option.default for option in OPTIONS}
-    values |= {"model.name": arguments.model, **given_options(arguments)}
+    values |= {"model.name": arguments.model, **given}
     images = _doctor_images(values["images"], values["image_root"])
-    checks = examine(load(values), images, values["sites"], values["score_threshold"])
-    for check in checks:
-        print(f"{check.outcome:<12}  {check.claim}: {check.detail}")
-    outcomes = [check.outcome for check in checks]
-    if "FAILED" in outcomes:
-        print(f"{arguments.model}: {outcomes.count('FAILED')} of {len(checks)} checks failed.")
-        return FAILED
-    if "inconclusive" in outcomes:
-        print(
-            f"{arguments.model}: inconclusive; nothing failed, but "
-            f"{outcomes.count('inconclusive')} of {len(checks)} checks need other images, another "
-            f"threshold or model."
+    detector, notes = load(values), Notes()
+    if warning := weights_note(detector):
+        notes.say(warning, "WARNING")
+    with step_progress(None, "examining", "step") as on_step:
+        checks = examine(
+            detector, images, values["sites"], values["score_threshold"], on_step=on_step
         )
-        return MISSING
-    print(
-        f"{arguments.model}: all {len(checks)} checks hold. Next: uamt run --model "
-        f"{arguments.model}"
+    outcomes = [check.outcome for check in checks]
+    text = "\n".join(
+        paragraph(f"{check.outcome:<12}  {check.claim}: {check.detail}", hang=14)
+        for check in checks
     )
-    return DONE
+    then = None
+    if "FAILED" in outcomes:
+        done = f"{outcomes.count('FAILED')} of {len(checks)} checks failed."
+    elif "inconclusive" in outcomes:
+        done = (
+            f"inconclusive; nothing failed, but {outcomes.count('inconclusive')} of {len(checks)} "
+            f"checks need other images, another threshold or model."
+        )
+    else:
+        done = f"all {len(checks)} checks hold."
+        asked = {"model.name": arguments.model, "images": "photos/", **given}
+        then = f"uamt run {as_flags(asked)}"
+    return Outcome(
+        f"{arguments.model}: {done}",
+        FAILED if "FAILED" in outcomes else MISSING if "inconclusive" in outcomes else DONE,
+        text,
+        then=then,
+        why="T passes of every mutant",
+        counts={outcome: outcomes.count(outcome) for outcome in ("ok", "FAILED", "inconclusive")},
+        facts={"checks": [asdict(check) for check in checks]},
+        notes=notes.all(),
+    )
 
 
 _DOCTOR_IMAGES = 4
@@ -81,7 +109,7 @@ def _doctor_images(source: str | None, image_root: str | None) -> dict[str, Tens
     return {reference.relative_path: read_image(reference.path) for reference in references}
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> Outcome:
     """Run an experiment; resumes."""
     from uamt.cli import given_options
     from uamt.configuration import campaign, load, ray_options, resolve, save
@@ -92,7 +120,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise ConfigError(f"--workers: expected 1 or more, got {values['workers']}")
 
     from runners.campaign import prepare
-    from uamt.experiments import removal_note, run_prepared
+    from uamt.experiments import removal_note, run_prepared, weights_note
     from uamt.progress import unit_progress
 
     ray = ray_options(values)
@@ -100,79 +128,96 @@ def run(arguments: argparse.Namespace) -> int:
         from runners.ray_engine import import_ray
 
         import_ray()  # asked for before anything is written
+    said = Notes()
     built, notes = campaign(values, load(values))
+    if warning := weights_note(built.detector):
+        said.say(warning, "WARNING")
     for note in notes:
-        print(f"note: {note}", file=sys.stderr)
+        said.say(note)
     with ExitStack() as held:
         prepared = prepare(built, redo_changed=values["redo_changed"], held=held)
         save(values, built)
         if prepared.removed:
-            print(f"note: {removal_note(prepared)}", file=sys.stderr)
+            said.say(removal_note(prepared))
         with unit_progress([built]) as on_unit:
             (summary,) = run_prepared([prepared], values["workers"], on_unit, ray)
-    return _print_run(summary, prepared.campaign)
+    return _run_outcome(summary, prepared.campaign, said)
 
 
-def _print_run(summary: Summary, campaign: Campaign) -> int:
-    for line in _without_passes(summary):
-        print(line, file=sys.stderr)
+def _run_outcome(summary: Summary, campaign: Campaign, notes: Notes) -> Outcome:
+    for word, line in _without_passes(summary):
+        notes.say(line, word)
     for mutant in summary.unchanged():
-        print(
-            f"note: {mutant} equals the original in every pass of every image and cannot be "
-            f"killed; if the original finds nothing there, lower --score-threshold",
-            file=sys.stderr,
+        notes.say(
+            f"{mutant} equals the original in every pass of every image and cannot be killed; if "
+            f"the original finds nothing there, lower --score-threshold"
         )
     settings = campaign.settings
     each = f"{settings.passes} passes each"
+    text = ""
     if settings.curtail:
         each = f"up to {each}"
         full = settings.passes * (summary.n_mutated + summary.n_dropped)
-        print(
+        text = paragraph(
             f"{count_of(summary.n_passes, 'pass', 'passes')} of mutants of {full:,} in a full "
             f"campaign settle '{settings.curtail}' by rule '{settings.kill_rule}'; "
             f"{count_of(summary.n_dropped, 'pair')} of image and mutant dropped."
         )
-    print(
+    done = (
         f"{count_of(summary.n_run, 'unit')} (image x mutant, {each}) run in "
         f"{summary.seconds:.0f} s, {summary.n_skipped:,} done before, "
         f"{count_of(len(summary.crashed), 'crash', 'crashes')}, "
         f"{count_of(len(summary.unreadable), 'unreadable image')}."
     )
     root, shard = campaign.root, campaign.shard
-    print(f"Predictions: {root.resolve()}")
+    why = "a CSV per mutant, and which suite is stronger"
     if shard.count > 1:
-        print(
-            f"Shard {shard}: {len(campaign.own_images)} of {len(campaign.images)} images. Next, "
-            f"once all {shard.count} shards are done: uamt score {root}"
-        )
-    else:
-        print(f"Next: uamt score {root}")
-    return DONE if summary.is_clean else INCOMPLETE
+        done += f" Shard {shard}: {len(campaign.own_images)} of {len(campaign.images)} images."
+        why = f"once all {shard.count} shards are done"
+    return Outcome(
+        done,
+        DONE if summary.is_clean else INCOMPLETE,
+        text,
+        {"predictions": root.resolve()},
+        f"uamt score {shlex.quote(str(root))}",
+        why,
+        counts={
+            "units_run": summary.n_run,
+            "units_done_before": summary.n_skipped,
+            "units_dropped": summary.n_dropped,
+            "crashed": len(summary.crashed),
+            "unreadable_images": len(summary.unreadable),
+            "passes": settings.passes,
+            "images": len(campaign.own_images),
+            "mutants": len(campaign.mutants()),
+        },
+        notes=notes.all(),
+    )
 
 
 _SHOWN = 10
 
 
-def _without_passes(summary: Summary) -> Iterator[str]:
-    """Yield a line for each image that was skipped, and one for each that mutants crashed on."""
+def _without_passes(summary: Summary) -> Iterator[tuple[str, str]]:
+    """Yield a note for each image that was skipped, and one for each that mutants crashed on."""
     skipped = list(summary.unreadable.items())
     for (suite, image), message in skipped[:_SHOWN]:
-        yield f"skipped image '{suite}/{image}': {message}"
+        yield f"skipped image '{suite}/{image}'", message
     if len(skipped) > _SHOWN:
-        yield f"skipped {len(skipped) - _SHOWN:,} more images; the ledger lists them"
+        yield "skipped", f"{len(skipped) - _SHOWN:,} more images; the ledger lists them"
     crashes: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for entry in summary.crashed:
         unit = entry.unit
         crashes[unit.suite, unit.image, entry.message].append(f"{unit.operator} {unit.tag}")
     for (suite, image, message), mutants in list(crashes.items())[:_SHOWN]:
         who = mutants[0] if len(mutants) == 1 else f"{len(mutants)} mutants"
-        yield f"crashed: {who} on '{suite}/{image}': {message}"
+        yield "crashed", f"{who} on '{suite}/{image}': {message}"
     if len(crashes) > _SHOWN:
         rest = list(crashes.values())[_SHOWN:]
-        yield f"crashed: {sum(map(len, rest)):,} more; the ledger lists them"
+        yield "crashed", f"{sum(map(len, rest)):,} more; the ledger lists them"
 
 
-def score(arguments: argparse.Namespace) -> int:
+def score(arguments: argparse.Namespace) -> Outcome:
     """Score an experiment and print the table of suites."""
     from scoring.files import write_atomic
     from scoring.judgement import strict_remark
@@ -202,16 +247,24 @@ def score(arguments: argparse.Namespace) -> int:
         )
     summary = summarise(scored.suites, rules, scored.strict)
     write_atomic(out / "summary.csv", summary.to_csv(index=False, lineterminator="\n").encode())
+    notes = Notes()
     for note in score_notes(scored):
-        print(f"note: {note}", file=sys.stderr)
-    print(table_text(summary))
-    print(f"\n{LEGEND}\n\n{verdict(scored.suites, rules)}")
-    remark = strict_remark(scored.suites, scored.strict, rules)
-    if remark:
-        print(remark)
-    print(f"\n{count_of(len(scored.tables), 'mutant table')} and summary.csv: {out.resolve()}")
+        notes.say(note)
+    sentences = [verdict(scored.suites, rules), strict_remark(scored.suites, scored.strict, rules)]
+    said = "\n".join(paragraph(sentence) for sentence in sentences if sentence)
     is_incomplete = not selection.is_complete or summary["crashed"].any()
-    return INCOMPLETE if is_incomplete else DONE
+    return Outcome(
+        f"{count_of(len(scored.tables), 'mutant table')} and summary.csv written.",
+        INCOMPLETE if is_incomplete else DONE,
+        f"{console_table(summary, terminal_width())}\n\n{paragraph(LEGEND)}\n\n{said}",
+        {"scores": out.resolve(), "summary": (out / "summary.csv").resolve()},
+        f"uamt suites {shlex.quote(str(out))}",
+        "tables of suites and models by every kill rule",
+        counts={"tables": len(scored.tables)},
+        tables={"summary": summary},
+        facts={"verdict": sentences[0], "strict_remark": sentences[1] or None},
+        notes=notes.all(),
+    )
 
 
 def _rules(arguments: argparse.Namespace) -> Rules:

@@ -103,15 +103,9 @@ def ray_options(values: Mapping[str, Any]) -> RayOptions | None:
     Raises:
         ConfigError: Ray's options are given and Ray is not the engine, or one is out of range.
     """
-    if values["engine"] != "ray":
-        for key in ("address", "gpu_fraction"):
-            if values[key]:
-                raise ConfigError(f"{BY_KEY[key].flag}: expected --engine ray with it")
-        return None
+    from uamt.experiments import ray_options as of_engine
 
-    from runners.ray_engine import RayOptions
-
-    return RayOptions(values["address"], values["gpu_fraction"])
+    return of_engine(values["engine"], values["address"], values["gpu_fraction"])
 
 
 def _operators(values: Mapping[str, Any], detector: Detector) -> tuple[list[Operator], list[str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -43,6 +43,8 @@ def examine(
     images: Mapping[str, Tensor],
     sites: str | Sequence[str] = "uamters",
     score_threshold: float = 0.5,
+    *,
+    on_step: Callable[[], None] = lambda: None,
 ) -> list[Check]:
     """Return what was found on these images.
 
@@ -53,6 +55,7 @@ def examine(
         images: (3, H, W) float32 tensors by name.
         sites: Where noise enters.
         score_threshold: Detections below it do not count, as in a run.
+        on_step: Called when the images have been run once more.
 
     Raises:
         ConfigError: The sites do not exist in this model.
@@ -74,11 +77,15 @@ def examine(
     with arithmetic(settings.threads):
         plain = {key: run_original(detector, image, settings) for key, image in images.items()}
 
+        on_step()
+
         def mutated(mutant: Mutant) -> dict[str, list[Detections]]:
-            return {
+            passes = {
                 key: run_mutant(detector, image, key, mutant, settings)[0]
                 for key, image in images.items()
             }
+            on_step()
+            return passes
 
         found = sum(len(passes[0]) for passes in plain.values())
         again = {key: run_original(detector, image, settings) for key, image in images.items()}
@@ -95,6 +102,7 @@ def examine(
                 _strong_rate(operator.name, _count_differing(plain, strong), len(images), found)
             )
             replayed = _with_memo(detector, images, operator, settings)
+            on_step()
             checks.append(
                 _memo(operator.name, _count_differing(strong, replayed), is_deterministic)
             )

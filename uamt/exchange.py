@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -97,6 +97,7 @@ def import_output(
     categories: Mapping[int, str] | None = None,
     repeat: int = 1,
     replace: bool = False,
+    on_pass: Callable[[], None] = lambda: None,
 ) -> Imported:
     """Check an output whole, enter it in the manifest, and write its prediction files.
 
@@ -108,6 +109,7 @@ def import_output(
         categories: Names of the labels.
         repeat: How often a single pass stands for one; only where there is one.
         replace: Write over predictions that are there.
+        on_pass: Called for each pass that was checked, and again when it was written.
 
     Raises:
         ConfigError: Predictions are there, or were made under other settings.
@@ -120,7 +122,7 @@ def import_output(
         )
     if not replace:
         refuse_existing(output, target.root, target.branch, target.tag)
-    checked = check_output(output)
+    checked = check_output(output, on_pass)
     branch = target.branch
     settings = {
         "imported": {"format": kind},
@@ -139,7 +141,7 @@ def import_output(
     }
     with folder_locked(target.root):
         merge_model(target.root, branch.model, section, advice="choose another --out or --model")
-    written = write_output(output, target.root, branch, target.tag, repeat=repeat)
+    written = write_output(output, target.root, branch, target.tag, repeat=repeat, on_pass=on_pass)
     return Imported(written, len(output.files), checked.n_detections, checked.n_empty * repeat)
 
 
@@ -172,6 +174,7 @@ def export_coco(
     images: CocoImages | None = None,
     vectors: str,
     passes: int | None = None,
+    on_mutant: Callable[[], None] = lambda: None,
 ) -> ExportSummary:
     """Write an experiment as COCO results: `{model}/{suite}/{operator}_{tag}/pass_{t}.json`.
 
@@ -181,6 +184,7 @@ def export_coco(
         images: Ids to use; None makes ids up and writes them to `{model}/{suite}/images.json`.
         vectors: Field of the class vector.
         passes: T, the first passes; None means all.
+        on_mutant: Called for each mutant that was written, and for each original.
 
     Raises:
         DataError: There are no predictions, a file is missing or broken, or the given ids lack
@@ -199,7 +203,7 @@ def export_coco(
         branch = sweep.branch
         folder = out / branch.model / branch.suite
         ids = _ids(images, list(stems[folder]))
-        written = export_sweep(sweep, folder, ids, vectors, passes)
+        written = export_sweep(sweep, folder, ids, vectors, passes, on_mutant=on_mutant)
         labels.setdefault(folder, set()).update(written.labels)
         n_files += written.n_files
         n_mutants += len(sweep.tags)

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import argparse
 import re
-import sys
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scoring.errors import ConfigError
-from uamt.presentation import count_of
+from uamt.outcome import DONE, INCOMPLETE, Notes, Outcome
+from uamt.presentation import count_of, examples_text
 
 if TYPE_CHECKING:
     from scoring.exchange import ForeignOutput
 
 AddCommand = Callable[..., argparse.ArgumentParser]
-
-_DONE, _INCOMPLETE = 0, 4
 
 
 def add_exchange(subparsers: Any, add_command: AddCommand) -> None:
@@ -35,7 +34,8 @@ def add_exchange(subparsers: Any, add_command: AddCommand) -> None:
         "import",
         help="other tools' outputs as prediction files: COCO results, YOLO text",
         description="Other tools' outputs as prediction files, one mutant or original at a time.",
-        epilog=f"example: {example}",
+        epilog=examples_text(example),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     formats = group.add_subparsers(title="formats", metavar="FORMAT", required=True)
@@ -73,7 +73,8 @@ def add_exchange(subparsers: Any, add_command: AddCommand) -> None:
         "export",
         help="an experiment as other tools' outputs: COCO results",
         description="An experiment as other tools' outputs.",
-        epilog=f"example: {example}",
+        epilog=examples_text(example),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     formats = group.add_subparsers(title="formats", metavar="FORMAT", required=True)
@@ -124,18 +125,20 @@ def _add_names(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def import_coco(arguments: argparse.Namespace) -> int:
-    """Import COCO results and print what was written."""
+def import_coco(arguments: argparse.Namespace) -> Outcome:
+    """Import COCO results; say what was written."""
     from scoring.exchange_coco import VECTOR_FIELD, CocoOutput, read_coco_images
 
     images = read_coco_images(Path(arguments.annotations), arguments.names)
     vectors = arguments.vectors or VECTOR_FIELD
-    output = CocoOutput(_ordered(arguments.passes), images, arguments.one_hot, vectors)
-    return _import(arguments, output, "coco", categories=images.categories)
+    notes = Notes()
+    passes = _ordered(arguments.passes, notes)
+    output = CocoOutput(passes, images, arguments.one_hot, vectors)
+    return _import(arguments, output, "coco", notes, categories=images.categories)
 
 
-def import_yolo(arguments: argparse.Namespace) -> int:
-    """Import YOLO text outputs and print what was written."""
+def import_yolo(arguments: argparse.Namespace) -> Outcome:
+    """Import YOLO text outputs; say what was written."""
     from scoring.exchange_yolo import YoloOutput
     from uamt.image_sizes import sizes_of_file, sizes_of_images
 
@@ -148,20 +151,19 @@ def import_yolo(arguments: argparse.Namespace) -> int:
         images = sizes_of_images(Path(arguments.images), arguments.names)
     else:
         images = sizes_of_file(Path(arguments.sizes), arguments.names)
-    passes = _ordered(arguments.passes)
+    notes = Notes()
+    passes = _ordered(arguments.passes, notes)
     output = YoloOutput(passes, images.files, images.sizes, arguments.n_classes)
-    return _import(arguments, output, "yolo")
+    return _import(arguments, output, "yolo", notes)
 
 
-def _ordered(names: list[str]) -> list[Path]:
+def _ordered(names: list[str], notes: Notes) -> list[Path]:
     """Return the passes in the order given, with a note where numbers in names say another."""
     by_number = sorted(names, key=_number_key)
     if names != by_number:
         t = next(t for t, pair in enumerate(zip(names, by_number, strict=True)) if len({*pair}) > 1)
-        print(
-            f"note: passes are taken in the order given: pass {t} is {names[t]}, not "
-            f"{by_number[t]}",
-            file=sys.stderr,
+        notes.say(
+            f"passes are taken in the order given: pass {t} is {names[t]}, not {by_number[t]}"
         )
     return [Path(name) for name in names]
 
@@ -171,8 +173,11 @@ def _number_key(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
 
 
-def _import(arguments: argparse.Namespace, output: ForeignOutput, kind: str, **names: Any) -> int:
+def _import(
+    arguments: argparse.Namespace, output: ForeignOutput, kind: str, notes: Notes, **names: Any
+) -> Outcome:
     from uamt.exchange import Target, import_output
+    from uamt.progress import step_progress
 
     target = Target.of(
         Path(arguments.out),
@@ -183,64 +188,79 @@ def _import(arguments: argparse.Namespace, output: ForeignOutput, kind: str, **n
     )
     if arguments.one_hot and arguments.scores:
         raise ConfigError("--scores: made-up class vectors (--one-hot) are neither")
-    done = import_output(
-        output,
-        target,
-        kind=kind,
-        scores=arguments.scores,
-        repeat=arguments.repeat,
-        replace=arguments.replace,
-        **names,
-    )
+    with step_progress(2 * output.n_passes, "importing", "pass") as on_step:
+        done = import_output(
+            output,
+            target,
+            kind=kind,
+            scores=arguments.scores,
+            repeat=arguments.repeat,
+            replace=arguments.replace,
+            on_pass=on_step,
+            **names,
+        )
     if arguments.one_hot:
-        print(
-            "Class vectors are made up (one-hot): vr, ie and mi say nothing of the model's own "
-            "class uncertainty."
+        notes.say(
+            "class vectors are made up (one-hot): vr, ie and mi say nothing of the model's own "
+            "class uncertainty"
         )
     n_passes = done.n_files // done.n_images
-    print(
+    return Outcome(
         f"{target.branch.operator} {target.tag} of '{target.branch.model}': "
         f"{count_of(done.n_detections, 'detection')} on {count_of(done.n_images, 'image')}, "
         f"{count_of(n_passes, 'pass', 'passes')}; {done.n_empty:,} of {done.n_files:,} files hold "
-        f"none."
+        f"none.",
+        paths={"predictions": target.branch.suite_folder(target.root).resolve()},
+        then=f"uamt score {shlex.quote(arguments.out)}",
+        why="once the original and its mutants are there, each with as many passes",
+        counts={
+            "files": done.n_files,
+            "images": done.n_images,
+            "passes": n_passes,
+            "detections": done.n_detections,
+            "empty_files": done.n_empty,
+        },
+        notes=notes.all(),
     )
-    print(f"Predictions: {target.branch.suite_folder(target.root).resolve()}")
-    print(
-        f"Next: uamt score {arguments.out}, once the original and its mutants are there, each "
-        f"with as many passes."
-    )
-    return _DONE
 
 
-def export_coco(arguments: argparse.Namespace) -> int:
-    """Export COCO results and print what was written."""
+def export_coco(arguments: argparse.Namespace) -> Outcome:
+    """Export COCO results; say what was written."""
     from scoring.exchange_coco import VECTOR_FIELD, read_coco_images
     from uamt.exchange import export_coco as export
+    from uamt.progress import step_progress
+    from uamt.selection import select
 
     if arguments.passes is not None and arguments.passes < 1:
         raise ConfigError(f"--passes: expected 1 or more, got {arguments.passes}")
     annotations = arguments.annotations
     images = read_coco_images(Path(annotations), arguments.names) if annotations else None
-    out = Path(arguments.out)
-    done = export(
-        Path(arguments.root),
-        out,
-        images=images,
-        vectors=arguments.vectors or VECTOR_FIELD,
-        passes=arguments.passes,
-    )
-    print(
-        f"{count_of(done.n_files, 'file')} of COCO results, one per pass of "
-        f"{count_of(done.n_mutants, 'mutant')} and their originals: {out.resolve()}"
-    )
-    for path in done.datasets:
-        print(f"Image ids and categories: {path}")
-    for note in done.notes:
-        print(f"note: {note}", file=sys.stderr)
-    if done.n_crashed:
-        print(
-            f"{count_of(done.n_crashed, 'image x mutant pair')} crashed and have no entries.",
-            file=sys.stderr,
+    root, out, notes = Path(arguments.root), Path(arguments.out), Notes()
+    total = sum(1 + len(sweep.tags) for sweep in select(root).sweeps)
+    with step_progress(total, "exporting", "mutant") as on_step:
+        done = export(
+            root,
+            out,
+            images=images,
+            vectors=arguments.vectors or VECTOR_FIELD,
+            passes=arguments.passes,
+            on_mutant=on_step,
         )
-    print("Next: read them with any COCO tool, or back with uamt import coco.")
-    return _INCOMPLETE if done.n_crashed or not done.is_complete else _DONE
+    for note in done.notes:
+        notes.say(note)
+    if done.n_crashed:
+        notes.say(f"{count_of(done.n_crashed, 'image x mutant pair')} crashed and have no entries")
+    paths = {"results": out.resolve()}
+    if done.datasets:
+        paths["image ids and categories"] = done.datasets[0].resolve()
+    return Outcome(
+        f"{count_of(done.n_files, 'file')} of COCO results, one per pass of "
+        f"{count_of(done.n_mutants, 'mutant')} and their originals.",
+        INCOMPLETE if done.n_crashed or not done.is_complete else DONE,
+        paths=paths,
+        then="uamt import coco --help",
+        why="any COCO tool reads them; this brings them back",
+        counts={"files": done.n_files, "mutants": done.n_mutants, "crashed": done.n_crashed},
+        facts={"datasets": [str(path.resolve()) for path in done.datasets]},
+        notes=notes.all(),
+    )

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from scoring.errors import ConfigError
 from uamt.presentation import count_of
 
 if TYPE_CHECKING:
@@ -35,12 +36,15 @@ def run(
     on_error: Literal["skip", "stop"] = "skip",
     redo_changed: bool = False,
     memo: bool = True,
+    engine: Literal["local", "ray"] = "local",
+    address: str | None = None,
+    gpu_fraction: float = 0,
     **settings: Any,
 ) -> Summary:
     """Run every mutant on every image, T passes each, and write a prediction file per pass.
 
-    Runs resume: what is done under the same configuration is not run again. Warns of images that
-    results are there of and that are no more among these.
+    Runs resume: what is done under the same configuration is not run again. Warns of random
+    weights, and of images that results are there of and that are no more among these.
 
     Args:
         detector: As `load_detector` returns it.
@@ -59,6 +63,9 @@ def run(
         redo_changed: Run again what a changed configuration touches, instead of refusing it.
         memo: Compute once an image what lies before the sites; without it every pass is computed
             as a whole, with the same results.
+        engine: Where workers run: processes of this machine, or actors on Ray (extra `ray`).
+        address: Ray cluster to join; None means one on this machine.
+        gpu_fraction: GPUs that each Ray worker takes.
         **settings: Fields of `runners.settings.Settings`: passes, seed, score_threshold, classes,
             chunk, threads, precision, curtail, kill_rule, curtail_mutants.
 
@@ -76,6 +83,13 @@ def run(
     from runners.settings import Settings
     from runners.shards import Shard
 
+    ray = ray_options(engine, address, gpu_fraction)
+    if ray:
+        from runners.ray_engine import import_ray
+
+        import_ray()  # asked for before anything is written
+    if note := weights_note(detector):
+        warnings.warn(note, stacklevel=2)
     if operators is None:
         operators, _ = fitting(detector, [MCDropout(), MCDropBlock()])
     campaign = Campaign(
@@ -92,7 +106,7 @@ def run(
         prepared = prepare(campaign, redo_changed=redo_changed, held=held)
         if prepared.removed:
             warnings.warn(removal_note(prepared), stacklevel=2)
-        return run_prepared([prepared], workers)[0]
+        return run_prepared([prepared], workers, ray=ray)[0]
 
 
 def removal_note(prepared: Prepared) -> str:
@@ -103,6 +117,38 @@ def removal_note(prepared: Prepared) -> str:
         f"{count_of(len(removed), 'image')} of earlier runs left the manifest, for the suites have "
         f"them no more: {', '.join(removed[:5])}{more}; their results stay, and are scored again "
         f"once the images are back and run"
+    )
+
+
+def ray_options(
+    engine: str, address: str | None = None, gpu_fraction: float = 0
+) -> RayOptions | None:
+    """Return how Ray is used, or None if it is not.
+
+    Raises:
+        ConfigError: There is no such engine, Ray's options are given and Ray is not the engine,
+            or one is out of range.
+    """
+    if engine == "ray":
+        from runners.ray_engine import RayOptions
+
+        return RayOptions(address, gpu_fraction)
+    if engine != "local":
+        raise ConfigError(f"--engine: expected local or ray, got {engine!r}")
+    for flag, value in (("--address", address), ("--gpu-fraction", gpu_fraction)):
+        if value:
+            raise ConfigError(f"{flag}: expected --engine ray with it")
+    return None
+
+
+def weights_note(detector: Detector) -> str | None:
+    """Return what a person must know who named no weights for a builder; None if all is well."""
+    if detector.weights.get("kind") != "random":
+        return None
+    return (
+        f"{detector.architecture} has RANDOM weights, for none were named: what it finds means "
+        f"nothing, and neither does any score; pass --weights DEFAULT for the published ones (a "
+        f"download), or --weights FILE for a state_dict of your own"
     )
 
 

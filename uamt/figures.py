@@ -74,11 +74,13 @@ class Figure:
     Args:
         image: With headings, legend, objects and caption.
         caption: What is to be seen, for who reads or cannot see it.
+        counts: Matches, misses and ghosts of each pass.
         number: Of the pass; None for all.
     """
 
     image: Image.Image
     caption: str
+    counts: list[list[int]]
     number: int | None = None
 
 
@@ -157,7 +159,7 @@ def pass_figure(
         ]
     )
     sheet.text(" ".join([verdict_text(scene), *scene.remarks]), 13, colour=SOFT)
-    return Figure(sheet.image(), caption, t)
+    return Figure(sheet.image(), caption, tracks.counts().tolist(), t)
 
 
 def strip_figure(scene: Scene, *, scale: float = 1.0) -> Figure:
@@ -202,7 +204,7 @@ def strip_figure(scene: Scene, *, scale: float = 1.0) -> Figure:
             *scene.remarks,
         ]
     )
-    return Figure(sheet.image(), caption)
+    return Figure(sheet.image(), caption, counts.tolist())
 
 
 def _numbers(tracks: Tracks, seen: ObjectUncertainty, t: int) -> dict[int, int]:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scoring.errors import ConfigError
 
 if TYPE_CHECKING:
-    from scoring.suite_tables import ModelAggregates
+    import pandas as pd
+
+    from scoring.suite_tables import ModelAggregates, Tables
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -39,22 +42,107 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def gather(arguments: argparse.Namespace) -> list[ModelAggregates]:
-    """Return means and kills of every model below RESULTS.
+@dataclass(frozen=True, slots=True)
+class Gathering:
+    """Which results are gathered, and how they are divided into suites.
+
+    Args:
+        results: Folder of the mutants' CSVs.
+        suites: `NAME=FILE` of each suite that is known by its images.
+        order: Suites in the order of rows and pairs.
+        passes: T, where no facts stand beside the tables; None means by their p values.
+    """
+
+    results: Path
+    suites: tuple[str, ...] = ()
+    order: tuple[str, ...] = ()
+    passes: int | None = None
+
+    @classmethod
+    def of(cls, arguments: argparse.Namespace) -> Gathering:
+        """Return what the options of a command say."""
+        order = tuple(name for name in (arguments.order or "").split(",") if name)
+        return cls(Path(arguments.results), tuple(arguments.suite), order, arguments.passes)
+
+
+def gather(gathering: Gathering) -> list[ModelAggregates]:
+    """Return means and kills of every model, with a bar on a terminal.
 
     Raises:
         ConfigError: An option does not fit.
         DataError: Tables are missing, broken, or do not fit their suites.
     """
+    from scoring.layout import find_tables
     from scoring.membership import parse_members
     from scoring.results import read_results
     from scoring.suite_tables import aggregate
+    from uamt.progress import step_progress
 
-    if arguments.passes is not None and arguments.passes < 1:
-        raise ConfigError(f"--passes: expected 1 or more, got {arguments.passes}")
-    order = [name for name in (arguments.order or "").split(",") if name]
-    models = read_results(Path(arguments.results), parse_members(arguments.suite), order)
-    return aggregate(models, arguments.passes)
+    passes = gathering.passes
+    if passes is not None and passes < 1:
+        raise ConfigError(f"--passes: expected 1 or more, got {passes}")
+    members = parse_members(gathering.suites)
+    with step_progress(len(find_tables(gathering.results)), "reading", "table") as on_step:
+        models = read_results(
+            gathering.results, members, gathering.order, on_table=lambda path: on_step()
+        )
+    return aggregate(models, passes)
+
+
+def suites(
+    results: str | Path,
+    *,
+    suites: Mapping[str, str | Path] | None = None,
+    order: Sequence[str] = (),
+    passes: int | None = None,
+    out: str | Path | None = None,
+) -> pd.DataFrame:
+    """Write the tables of suites and models, and return the kill shares of all of them.
+
+    Args:
+        results: Folder of the mutants' CSVs, as `score` wrote it.
+        suites: Suites by their images: a folder, a list of names or a study's pickle each; divides
+            tables that stand in no suite's folder, and checks those that do.
+        order: Suites in the order of rows and pairs; None means as `suites` names them, then by
+            name.
+        passes: T, where no facts stand beside the tables; None means by their p values.
+        out: Folder of the tables; None means that of the results.
+
+    Returns:
+        A row per case study, model, suite and kind of kill, as `ua_ms_kill_shares.csv` holds it:
+        Img-MS, kill share with its 95 % interval, mildest rate and trivial mutants by every rule.
+
+    Raises:
+        ConfigError: A suite cannot be named so, or `passes` is below 1.
+        DataError: Tables are missing, broken, or do not fit their suites.
+    """
+    from scoring.suite_tables import suite_tables, write_tables
+
+    named = tuple(f"{name}={path}" for name, path in (suites or {}).items())
+    models = gather(Gathering(Path(results), named, tuple(order), passes))
+    tables = suite_tables(models)
+    write_tables(Path(out or results), tables)
+    return kill_shares(models, tables)
+
+
+def kill_shares(models: Sequence[ModelAggregates], tables: Tables) -> pd.DataFrame:
+    """Return the kill shares of all models: a row per case study, model, suite and kind.
+
+    Args:
+        models: What was gathered.
+        tables: As `suite_tables` returns them, of the same models.
+    """
+    import pandas as pd
+
+    from scoring.suite_tables import model_folder
+
+    shares = []
+    for model in models:
+        table = tables[model_folder(model) / "ua_ms_kill_shares.csv"].copy()
+        table.insert(0, "case_study", model.results.case_study)
+        table.insert(1, "model", model.results.model)
+        shares.append(table)
+    return pd.concat(shares, ignore_index=True)
 
 
 def gaps(models: Sequence[ModelAggregates]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import shlex
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -158,6 +159,23 @@ OPTIONS = (
 )
 """Every option of `uamt run`."""
 
+TOPICS: Mapping[str, tuple[str, ...]] = {
+    "the detector": tuple(option.key for option in OPTIONS if option.key.startswith("model.")),
+    "the images": ("images", "image_root", "suites", "names"),
+    "the mutants": (
+        "operators",
+        *(option.key for option in OPTIONS if option.key.startswith("operators.")),
+        "sites",
+        "seed",
+    ),
+    "passes and detections": ("passes", "score_threshold", "classes"),
+    "results": ("out", "on_error", "redo_changed"),
+    "time": ("workers", "threads", "chunk", "precision", "no_memo"),
+    "fewer passes": ("curtail", "kill_rule", "curtail_mutants"),
+    "several machines": ("shard", "engine", "address", "gpu_fraction"),
+}
+"""Keys of options by what they are about, in the order of the help."""
+
 BY_KEY: Mapping[str, Option] = {option.key: option for option in OPTIONS}
 
 
@@ -264,6 +282,32 @@ def parse_flag(option: Option, texts: Sequence[str] | bool) -> Any:
     return check_value(
         option, [_parse_one(option.flag, shape, part) for part in parts], option.flag
     )
+
+
+def as_flags(values: Mapping[str, Any]) -> str:
+    """Return options as they are typed.
+
+    Args:
+        values: By dotted key; None and False are left out.
+
+    Example:
+        >>> as_flags({"model.name": "mine:build", "seed": None, "images": "my photos/"})
+        "--model mine:build --images 'my photos/'"
+    """
+    words = []
+    for option in OPTIONS:
+        value = values.get(option.key)
+        if value is None or value is False:
+            continue
+        if value is True:
+            words.append(option.flag)
+        elif isinstance(value, Mapping):
+            words += [word for k, v in value.items() for word in (option.flag, f"{k}={v}")]
+        elif isinstance(value, tuple):
+            words += [option.flag, ",".join(map(str, value))]
+        else:
+            words += [option.flag, str(value)]
+    return shlex.join(words)
 
 
 def _parse_one(flag: str, shape: str, text: str) -> Any:

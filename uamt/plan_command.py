@@ -5,13 +5,15 @@ from __future__ import annotations
 import argparse
 import math
 import os
-import sys
+import shlex
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from uamt.presentation import count_of
+from uamt.options import as_flags
+from uamt.outcome import Notes, Outcome
+from uamt.presentation import count_of, paragraph
 
 if TYPE_CHECKING:
     from runners.estimates import Estimate
@@ -24,29 +26,59 @@ _LARGE_BYTES = 1e9
 _LARGE_SHARE = 0.1
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Print the plan of an experiment."""
+def run(arguments: argparse.Namespace) -> Outcome:
+    """Say the plan of an experiment."""
     from uamt.cli import given_options
     from uamt.configuration import campaign, load, ray_options, resolve
 
     file = Path(arguments.experiment) if arguments.experiment else None
-    values = resolve(file, given_options(arguments))
+    given = given_options(arguments)
+    values = resolve(file, given)
     ray_options(values)
 
     from runners.campaign import preview
     from runners.planning import make_plan
+    from uamt.experiments import weights_note
 
+    said = Notes()
     built, notes = campaign(values, load(values))
     # What this process has computed until here is what each worker process starts with.
     start_seconds = time.process_time()
+    if warning := weights_note(built.detector):
+        said.say(warning, "WARNING")
     for note in notes:
-        print(f"note: {note}", file=sys.stderr)
-    print("running some units into a temporary folder, to see what they take", file=sys.stderr)
+        said.say(note)
+    said.say("running some units into a temporary folder, to see what they take")
     plan = make_plan(preview(built, redo_changed=values["redo_changed"]))
-    for name, text in _lines(plan, values["workers"], start_seconds):
-        print(f"{name:<9} {text}")
-    print(f"\nNext: uamt run{f' {file}' if file else ', with the same options'}")
-    return 0
+    lines = list(_lines(plan, values["workers"], start_seconds))
+    typed = " ".join(filter(None, [shlex.quote(str(file)) if file else "", as_flags(given)]))
+    return Outcome(
+        f"{count_of(plan.n_left, 'unit')} to run; nothing was written.",
+        text="\n".join(paragraph(f"{name:<9} {text}", hang=10) for name, text in lines),
+        then=f"uamt run {typed}",
+        counts=_counts(plan, values["workers"], start_seconds),
+        facts={"plan": dict(lines)},
+        notes=said.all(),
+    )
+
+
+def _counts(plan: Plan, workers: int, start_seconds: float) -> dict[str, int | float]:
+    """Return the numbers of a plan, for machines."""
+    campaign = plan.prepared.campaign
+    counts: dict[str, int | float] = {
+        "images": len(campaign.own_images),
+        "mutants": len(campaign.mutants()),
+        "passes": campaign.settings.passes,
+        "units": plan.n_units,
+        "units_to_do": plan.n_left,
+        "share_behind_sites": plan.own_share,
+    }
+    if plan.estimate is not None:
+        counts["workers"] = workers
+        counts["seconds_predicted"] = plan.seconds_with(workers, start_seconds)
+        counts["files"] = plan.estimate.n_files
+        counts["bytes"] = plan.estimate.n_bytes
+    return counts
 
 
 def _lines(plan: Plan, workers: int, start_seconds: float) -> Iterator[tuple[str, str]]:

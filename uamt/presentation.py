@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import shutil
+import textwrap
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -40,11 +42,16 @@ def summary_table(summary: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame([summary_columns(row) for row in summary.to_dict("records")])
 
 
-def table_text(summary: pd.DataFrame) -> str:
-    """Return the summary as an aligned table."""
+def console_table(summary: pd.DataFrame, width: int) -> str:
+    """Return the summary as it is printed: kills first, then what is killed and lost.
+
+    Args:
+        summary: As `scoring.summary.summarise` returns it.
+        width: Widest line, in letters.
+    """
     shown = summary_table(summary)
+    text = aligned(shown, ("model", "suite"), width)
     crashed = int(summary["crashed"].sum())
-    text = shown.to_string(index=False)
     if crashed:
         text += (
             f"\n{crashed} image x mutant pairs have no scores: the mutant crashed there, or no "
@@ -61,6 +68,92 @@ LEGEND = (
     "Mildest: the smallest rate that kills. Obj-MS: share of objects missed or ghosted. "
     "MS_iou: loss of overlap. Strongest UA-MS: the largest of the 15 uncertainty-aware scores."
 )
+
+_WIDTH, _LEAST_WIDTH = 100, 60
+
+
+def terminal_width() -> int:
+    """Return how many letters a line has: those of the terminal, 100 where there is none."""
+    return max(_LEAST_WIDTH, shutil.get_terminal_size((_WIDTH, 24)).columns)
+
+
+def paragraph(text: str, width: int | None = None, hang: int = 0) -> str:
+    """Return a text in lines that fit the terminal.
+
+    Args:
+        text: Words with spaces between them.
+        width: Widest line; None means by the terminal.
+        hang: Spaces before all lines but the first.
+    """
+    widest = terminal_width() if width is None else width
+    return textwrap.fill(
+        text, widest, subsequent_indent=" " * hang, break_long_words=False, break_on_hyphens=False
+    )
+
+
+HELP_WIDTH = 78
+"""Letters in a line of help."""
+
+
+def examples_text(examples: str | Sequence[str]) -> str:
+    """Return the end of a command's help: examples that can be copied, long ones over lines."""
+    lines = []
+    for example in [examples] if isinstance(examples, str) else examples:
+        words = paragraph(example, HELP_WIDTH - 6).splitlines()
+        lines.append("  " + " \\\n    ".join(words))
+    return "\n".join(["example:" if len(lines) == 1 else "examples:", *lines])
+
+
+def aligned(table: pd.DataFrame, keys: Sequence[str], width: int | None = None) -> str:
+    """Return a table of texts in columns; one that is too wide is several blocks below each other.
+
+    Args:
+        table: Cells as they are shown.
+        keys: Columns that stand first in every block, to the left; the others to the right.
+        width: Widest line; None means by the terminal.
+
+    Example:
+        >>> import pandas as pd
+        >>> table = pd.DataFrame({"suite": ["day", "at night"], "a": ["1", "2"], "b": ["3", "4"]})
+        >>> print(aligned(table, ["suite"], 14))
+        suite     a  b
+        day       1  3
+        at night  2  4
+        >>> print(aligned(table, ["suite"], 12))
+        suite     a
+        day       1
+        at night  2
+        <BLANKLINE>
+        suite     b
+        day       3
+        at night  4
+    """
+    widest = terminal_width() if width is None else width
+    sizes = {
+        name: max([len(name), *(len(cell) for cell in column)])
+        for name, column in ((str(name), table[name].astype(str)) for name in table)
+    }
+    base = sum(sizes[key] + 2 for key in keys)
+    blocks: list[list[str]] = [[]]
+    used = base
+    for name in sizes:
+        if name in keys:
+            continue
+        if blocks[-1] and used + sizes[name] > widest:
+            blocks.append([])
+            used = base
+        blocks[-1].append(name)
+        used += sizes[name] + 2
+    texts = []
+    for block in blocks:
+        lines = []
+        for row in [list(sizes), *table.astype(str).to_numpy().tolist()]:
+            cell_of = dict(zip(sizes, row, strict=True))
+            cells = [cell_of[key].ljust(sizes[key]) for key in keys]
+            cells += [cell_of[name].rjust(sizes[name]) for name in block]
+            lines.append("  ".join(cells).rstrip())
+        texts.append("\n".join(lines))
+    return "\n\n".join(texts)
 
 
 def _text(value: Any) -> str:

@@ -35,9 +35,15 @@ def image_progress(total: int, name: str) -> Iterator[Callable[[Sweep, str], Non
 
 
 @contextmanager
-def folder_progress(name: str) -> Iterator[Callable[[], None]]:
-    """Return a context that counts folders of predictions, of which nobody knows how many."""
-    with _bar(None, name, "folder") as bar:
+def step_progress(total: int | None, name: str, unit: str) -> Iterator[Callable[[], None]]:
+    """Return a context that counts steps of any kind; its bar shows after a second.
+
+    Args:
+        total: How many there are; None if nobody knows.
+        name: What is done.
+        unit: What a step is.
+    """
+    with _bar(total, name, unit, delay=1) as bar:
         yield lambda: _step(bar)
 
 
@@ -54,7 +60,7 @@ def _skip(bar: tqdm[Any]) -> None:
     bar.last_print_n += 1
 
 
-def _bar(total: int | None, name: str, unit: str) -> tqdm[Any]:
+def _bar(total: int | None, name: str, unit: str, delay: float = 0) -> tqdm[Any]:
     # Workers report in bursts, so the rate is that of the whole run: smoothing 0.
     return tqdm(
         total=total,
@@ -62,5 +68,6 @@ def _bar(total: int | None, name: str, unit: str) -> tqdm[Any]:
         unit=unit,
         file=sys.stderr,
         smoothing=0,
+        delay=delay,
         disable=not sys.stderr.isatty(),
     )

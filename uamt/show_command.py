@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
 
 from scoring.errors import ConfigError
+from uamt.outcome import Outcome
+from uamt.presentation import paragraph
 
 ABOUT = "one annotated picture of original against mutant, or a film strip of all passes"
-EXAMPLE = "uamt show plain_00 --mutant 0.1_3"
+EXAMPLES = (
+    "uamt show plain_00 --mutant 0.1_3",
+    "uamt show photos/street.jpg --mutant 0.3 --passes all --scale 2 --out street.png",
+)
 
 _MEASURES = ("vr", "ie", "mi", "var", "ps", "none")
 
@@ -59,8 +65,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Write the picture and print its caption and where it lies."""
+def run(arguments: argparse.Namespace) -> Outcome:
+    """Write the picture; say its caption and where it lies."""
     from scoring.rules import rules_named
     from uamt.showing import choose, figure_of, find_root, write_png
 
@@ -87,8 +93,28 @@ def run(arguments: argparse.Namespace) -> int:
     name = f"{chosen.stem}_{chosen.branch.operator}_{chosen.tag}_{number}.png"
     out = Path(arguments.out or name)
     write_png(out, figure)
-    print(figure.caption)
-    print(f"Picture: {out.resolve()}")
-    other = "--passes all" if not arguments.passes else "--pass N"
-    print(f"Next: the same command with {other}, or uamt score {root}")
-    return 0
+    asked = ["uamt", "show", arguments.image, "--mutant", arguments.mutant]
+    for name in ("root", "operator", "model", "suite", "images"):
+        if getattr(arguments, name):
+            asked += [f"--{name}", getattr(arguments, name)]
+    then = None if arguments.passes else shlex.join([*asked, "--passes", "all"])
+    counts = figure.counts
+    return Outcome(
+        "One picture written.",
+        text=paragraph(figure.caption),
+        paths={"picture": out.resolve()},
+        then=then,
+        why="a film strip of all passes",
+        facts={
+            "caption": figure.caption,
+            "image": chosen.stem,
+            "model": chosen.branch.model,
+            "suite": chosen.branch.suite,
+            "operator": chosen.branch.operator,
+            "mutant": chosen.tag,
+            "passes": [
+                dict(zip(("matches", "misses", "ghosts"), row, strict=True)) for row in counts
+            ],
+            "shown_pass": figure.number,
+        },
+    )

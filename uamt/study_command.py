@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from scoring.errors import ConfigError, DataError
-from uamt.gathered import add_options, gaps, gather, unused
-from uamt.presentation import count_of
+from uamt.gathered import Gathering, add_options, gaps, gather, unused
+from uamt.outcome import DONE, INCOMPLETE, Notes, Outcome
+from uamt.presentation import aligned, count_of, paragraph
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from scoring.suite_tables import ModelAggregates, Tables
 
 ABOUT = "tables and charts of the study: scores, comparisons of suites, trends"
-EXAMPLE = "uamt study experiment/scores --holm --friedman"
+EXAMPLES = ("uamt study experiment/scores --holm --friedman",)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,8 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Write tables and charts, print what a reader must know, and where everything lies."""
+def run(arguments: argparse.Namespace) -> Outcome:
+    """Write tables and charts; say what a reader must know, and where everything lies."""
     from scoring.files import write_atomic
     from scoring.study.tables import (
         StudyOptions,
@@ -57,10 +57,11 @@ def run(arguments: argparse.Namespace) -> int:
         trend_tables,
     )
     from scoring.suite_tables import write_tables
+    from uamt.progress import step_progress
 
     labels = parse_labels(arguments.label)
     options = StudyOptions(arguments.holm, arguments.friedman, labels)
-    models = gather(arguments)
+    models = gather(Gathering.of(arguments))
     _refuse_curtailed(models)
     out = Path(arguments.out) if arguments.out else Path(arguments.results) / "study"
     texts = score_texts(models, options)
@@ -70,23 +71,29 @@ def run(arguments: argparse.Namespace) -> int:
     tables = write_tables(out, compared | trends)
     n_charts = 0
     if arguments.charts != "none":
-        for relative, content in charts(models, labels, arguments.charts):
-            write_atomic(out / relative, content)
-            n_charts += 1
-    _print_tables(compared, trends)
-    for caveat in caveats(models, options):
-        print(f"caution: {caveat}")
+        with step_progress(n_of_charts(models), "drawing", "chart") as on_step:
+            for relative, content in charts(models, labels, arguments.charts, on_step):
+                write_atomic(out / relative, content)
+                n_charts += 1
+    notes = Notes()
     for note in unused(models):
-        print(f"note: {note}", file=sys.stderr)
+        notes.say(note)
     left_out = gaps(models)
     for gap in left_out:
-        print(f"note: {gap}", file=sys.stderr)
-    print(
+        notes.say(gap)
+    cautions = caveats(models, options)
+    said = "\n".join(paragraph(f"caution: {caution}") for caution in cautions)
+    return Outcome(
         f"{count_of(len(texts) + len(tables), 'table')} and {count_of(n_charts, 'chart')} of "
-        f"{count_of(len(models), 'model')}: {out.resolve()}. Next: docs/study.md says how to read "
-        f"them"
+        f"{count_of(len(models), 'model')} written; docs/study.md says how to read them.",
+        INCOMPLETE if left_out else DONE,
+        f"{_tables_text(compared | trends)}\n\n{said}",
+        {"study": out.resolve()},
+        counts={"tables": len(texts) + len(tables), "charts": n_charts, "models": len(models)},
+        tables={relative.stem: table for relative, table in (compared | trends).items()},
+        facts={"cautions": cautions},
+        notes=notes.all(),
     )
-    return 4 if left_out else 0
 
 
 def _refuse_curtailed(models: Sequence[ModelAggregates]) -> None:
@@ -119,10 +126,34 @@ def parse_labels(options: Sequence[str]) -> dict[str, str]:
     return labels
 
 
+def n_of_charts(models: Sequence[ModelAggregates]) -> int:
+    """Return how many charts are looked at, which is how many there are if all have values."""
+    from scoring.ratios import RATIO_COLUMNS
+    from scoring.suite_tables import DROPBLOCK, DROPOUT
+
+    drawn = {
+        (model.results.case_study, operator)
+        for model in models
+        for operator in model.results.operators
+        if operator in (DROPOUT, DROPBLOCK)
+    }
+    return len(drawn) * len(RATIO_COLUMNS)
+
+
 def charts(
-    models: Sequence[ModelAggregates], labels: Mapping[str, str], image_format: ImageFormat
+    models: Sequence[ModelAggregates],
+    labels: Mapping[str, str],
+    image_format: ImageFormat,
+    on_chart: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[PurePosixPath, bytes]]:
-    """Yield the RQ3 charts of every case study: a line and a surface per score."""
+    """Yield the RQ3 charts of every case study: a line and a surface per score.
+
+    Args:
+        models: What was gathered.
+        labels: What charts call a model, where it is not its name.
+        image_format: Of the files.
+        on_chart: Called for each chart, also for one without values.
+    """
     from scoring.ratios import RATIO_COLUMNS
     from scoring.study.charts import file_stem, line_chart, surface_chart
     from scoring.suite_tables import DROPBLOCK, DROPOUT, ratio_tables
@@ -145,14 +176,18 @@ def charts(
                 if content is not None:
                     name = f"{kind}_{file_stem(metric)}.{image_format}"
                     yield PurePosixPath("rq3", str(case_study), name), content
+                on_chart()
 
 
-def _print_tables(compared: Tables, trends: Tables) -> None:
-    """Print the tables of tests without their many digits."""
-    for relative, table in (compared | trends).items():
-        if relative.name != "rq2_pairs.csv":
-            print(f"{relative.stem}\n{_rounded(table)}\n")
+def _tables_text(tables: Tables) -> str:
+    """Return the tables of tests without their many digits; the pairs are in their file alone."""
+    shown = {path: table for path, table in tables.items() if path.name != "rq2_pairs.csv"}
+    return "\n\n".join(f"{path.stem}\n{_rounded(table)}" for path, table in shown.items())
 
 
 def _rounded(table: pd.DataFrame) -> str:
-    return table.drop(columns="case_study").to_string(index=False, float_format="{:.4g}".format)
+    texts = table.drop(columns="case_study").map(
+        lambda value: f"{value:.4g}" if isinstance(value, float) else str(value)
+    )
+    keys = [name for name in ("model", "metric", "parameter") if name in texts]
+    return aligned(texts, keys)

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from uamt.presentation import count_of
+from uamt.outcome import DONE, FAILED, Outcome
+from uamt.presentation import count_of, paragraph
 
 if TYPE_CHECKING:
     from runners.account import State
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 ABOUT = "is a tree whole and of one configuration: every file against manifest and ledger"
 EXAMPLE = "uamt verify experiment/"
 
-_WHOLE, _NOT_WHOLE = 0, 1
 _SHOWN = 5
 """Problems of a kind, and images without passes, that are printed one by one."""
 
@@ -26,27 +26,30 @@ _SHOWN = 5
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `uamt verify`."""
     parser.add_argument("root", metavar="ROOT", help="folder of the experiment")
-    parser.add_argument(
-        "--json", action="store_true", help="print everything that was found as JSON"
-    )
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Print what the check found and what to do; 1 if the tree is not whole."""
+def run(arguments: argparse.Namespace) -> Outcome:
+    """Say what the check found and what to do; 1 if the tree is not whole."""
     from runners.verification import verify
-    from uamt.progress import folder_progress
+    from uamt.progress import step_progress
 
     root = Path(arguments.root)
-    with folder_progress("verifying") as on_unit:
+    with step_progress(None, "verifying", "folder") as on_unit:
         found = verify(root, on_unit)
-    if arguments.json:
-        import orjson
-
-        print(orjson.dumps(as_json(found), option=orjson.OPT_INDENT_2).decode())
-    else:
-        for line in _lines(found):
-            print(line)
-    return _WHOLE if found.is_whole else _NOT_WHOLE
+    todo = redo(found)
+    done = f"{found.root}: whole, and of one configuration."
+    if not found.is_whole:
+        done = f"{found.root}: not whole, {count_of(len(found.problems), 'problem')}."
+        done += "".join(f"\nTo do: {what}" for what in todo)
+    return Outcome(
+        done,
+        DONE if found.is_whole else FAILED,
+        "\n".join(paragraph(line, hang=2) for line in _lines(found)),
+        then=f"uamt score {_quoted(root)}" if found.is_whole else None,
+        why="a CSV per mutant",
+        counts={"problems": len(found.problems)},
+        facts=as_json(found),
+    )
 
 
 def as_json(found: Verification) -> dict[str, Any]:
@@ -134,11 +137,6 @@ def _lines(found: Verification) -> Iterator[str]:
         yield from (f"  {p.path}: {p.message}" for p in problems[:_SHOWN])
         if len(problems) > _SHOWN:
             yield f"  and {len(problems) - _SHOWN:,} more (--json lists all)"
-    if found.is_whole:
-        yield f"{found.root}: whole, and of one configuration. Next: uamt score {found.root}"
-        return
-    yield f"{found.root}: not whole, {count_of(len(found.problems), 'problem')}."
-    yield from (f"To do: {what}" for what in redo(found))
 
 
 def _lines_of(model: ModelCheck) -> Iterator[str]:

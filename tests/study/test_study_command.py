@@ -46,7 +46,9 @@ def test_tables_of_the_three_questions(uamt: Command, results: Path) -> None:
     assert set(rows["n"]) == {8 * 9}
     assert len(pairs) == 19 * 3
     assert pairs.loc[0, ["test_suite_1", "test_suite_2"]].tolist() == ["orig", "dalle"]
-    assert stdout.splitlines()[-1].startswith(f"17 tables and 0 charts of 1 model: {study}")
+    said = stdout.splitlines()[-2:]
+    assert said[0].startswith("17 tables and 0 charts of 1 model written")
+    assert said[1] == f"Study: {study}"
 
 
 def test_a_reader_is_cautioned(uamt: Command, results: Path) -> None:

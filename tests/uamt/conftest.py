@@ -29,8 +29,9 @@ SMALL_RUN = (
 
 
 @pytest.fixture
-def uamt(capsys: pytest.CaptureFixture[str]) -> Command:
-    """Run a command and return its exit code, stdout and stderr."""
+def uamt(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Run a command and return its exit code, stdout and stderr, whose lines are not wrapped."""
+    monkeypatch.setenv("COLUMNS", "1000")
 
     def command(*arguments: object) -> tuple[int, str, str]:
         capsys.readouterr()

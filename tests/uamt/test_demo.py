@@ -117,6 +117,7 @@ def test_the_command_prints_table_verdict_and_the_page_last(
         return result
 
     monkeypatch.setattr(module, "run_demo", finished)
+    monkeypatch.setenv("COLUMNS", "1000")
     assert main(["demo", "--out", "anywhere"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split()[:4] == ["model", "suite", "images", "mutants"]

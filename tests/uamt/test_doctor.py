@@ -34,10 +34,13 @@ def pictures(number: int = 2) -> dict[str, torch.Tensor]:
 @pytest.mark.parametrize("model", ["demo_fasterrcnn", "demo_retinanet"])
 def test_every_check_holds_on_the_demo_detectors(uamt: Command, model: str) -> None:
     code, stdout, _ = uamt("doctor", model)
-    lines = stdout.splitlines()
+    checks, said = stdout.split("\n\n")
     assert code == 0, stdout
-    assert all(line.startswith("ok ") for line in lines[:-1])
-    assert lines[-1].startswith(f"{model}: all {len(lines) - 1} checks hold.")
+    assert all(line.startswith("ok ") for line in checks.splitlines())
+    assert said.splitlines() == [
+        f"{model}: all {len(checks.splitlines())} checks hold.",
+        f"Next: uamt run --model {model} --images photos/   # T passes of every mutant",
+    ]
     for claim in (
         "mc_dropout at rate 0 is bit-identical",
         "mc_dropblock at rate 0 is bit-identical",
@@ -72,8 +75,9 @@ def test_it_is_inconclusive_where_the_original_finds_nothing(uamt: Command, tmp_
 
 
 def test_fully_connected_sites_are_examined_with_dropout_alone(uamt: Command) -> None:
-    code, stdout, _ = uamt("doctor", "demo_fasterrcnn", "--sites", "head")
+    code, stdout, _ = uamt("doctor", "demo_fasterrcnn", "--sites", "head", "--seed", "4")
     assert code == 0
+    assert "uamt run --model demo_fasterrcnn --images photos/ --sites head --seed 4 " in stdout
     assert "mc_dropblock is left out" in stdout
     assert "mc_dropblock at rate" not in stdout
 

@@ -64,8 +64,8 @@ def test_text_without_vectors_needs_one_hot(yolo: Any, tmp_path: Path) -> None:
     assert "b.txt: line 1: no class vector behind the confidence" in stderr
     code, _, stderr = yolo(texts, "--one-hot")
     assert (code, "--n-classes" in stderr) == (2, True)
-    code, stdout, _ = yolo(texts, "--one-hot", "--n-classes", "80")
-    assert (code, "made up (one-hot)" in stdout) == (0, True)
+    code, _, stderr = yolo(texts, "--one-hot", "--n-classes", "80")
+    assert (code, "made up (one-hot)" in stderr) == (0, True)
     vector = read_passes(folder(tmp_path, "b")).detections.probs[0]
     assert (len(vector), vector[3], np.count_nonzero(vector)) == (80, 0.5, 1)
 
