@@ -65,6 +65,10 @@ def parse_model_args(args: ModelArgs | Sequence[str] | None) -> dict[str, Any]:
     return parsed
 
 
+_LONGEST_LITERAL = 10_000
+"""Characters; the parser of longer nested ones could exhaust the stack."""
+
+
 def _split_arg(text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     key = key.strip()
@@ -72,10 +76,13 @@ def _split_arg(text: str) -> tuple[str, Any]:
         raise ConfigError(
             f"--model-arg {text!r}: expected key=value, for instance num_classes=3 or min_size=320"
         )
+    value = value.strip()
+    if len(value) > _LONGEST_LITERAL:
+        return key, value
     try:
-        return key, ast.literal_eval(value.strip())
-    except (ValueError, SyntaxError):
-        return key, value.strip()
+        return key, ast.literal_eval(value)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return key, value
 
 
 @contextmanager

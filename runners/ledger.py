@@ -8,12 +8,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import orjson
 
 from runners.locks import locked
+from scoring.errors import DataError
 from scoring.layout import LEDGER_NAME
+from scoring.limits import MAX_LEDGER_LINE_BYTES
+from scoring.shapes import Shape, is_number, is_text, is_yes_or_no, list_of, misfit, one_of
 
 Status = Literal["done", "runtime_error", "unreadable_image", "dropped"]
 
@@ -65,6 +68,21 @@ class Entry:
     host: str = ""
     message: str = ""
     killed: tuple[str, ...] = ()
+
+
+_UNIT = {key: Shape("a text", is_text) for key in ("model", "suite", "image", "operator", "tag")}
+_ENTRY = {
+    "unit": Shape("a unit", lambda value: not misfit(value, _UNIT)),
+    "status": Shape("a status", one_of(*get_args(Status))),
+    "configuration": Shape("a hash", is_text),
+    "stem": Shape("a text", is_text),
+    "sha256": Shape("a list of hashes", list_of(is_text), is_needed=False),
+    "equals_original": Shape("true or false", is_yes_or_no, is_needed=False),
+    "seconds": Shape("a number", is_number, is_needed=False),
+    "host": Shape("a text", is_text, is_needed=False),
+    "message": Shape("a text", is_text, is_needed=False),
+    "killed": Shape("a list of kinds", list_of(is_text), is_needed=False),
+}
 
 
 def ledger_line(entry: Entry) -> bytes:
@@ -128,15 +146,34 @@ class Ledger:
     def latest(self) -> dict[Unit, Entry]:
         """Return the last entry of every unit; a line that is no entry is passed over."""
         entries: dict[Unit, Entry] = {}
-        if not self.path.is_file():
-            return entries
-        for line in self.path.read_bytes().splitlines():
+        for line in self._lines():
             try:
                 fields = orjson.loads(line)
-                unit = Unit(**fields.pop("unit"))
-                for name in ("sha256", "killed"):
-                    fields[name] = tuple(fields.get(name, ()))
-                entries[unit] = Entry(unit, **fields)
-            except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
+            except orjson.JSONDecodeError:
                 continue  # the half line of a killed writer: its unit is run again
+            if misfit(fields, _ENTRY):
+                continue
+            unit = Unit(**fields.pop("unit"))
+            for name in ("sha256", "killed"):
+                fields[name] = tuple(fields.get(name, ()))
+            entries[unit] = Entry(unit, **fields)
         return entries
+
+    def _lines(self) -> Iterator[bytes]:
+        """Yield the lines of the file, those apart that are longer than any entry.
+
+        Raises:
+            DataError: The file cannot be read.
+        """
+        if not self.path.is_file():
+            return
+        try:
+            with self.path.open("rb") as file:
+                is_start = True
+                while line := file.readline(MAX_LEDGER_LINE_BYTES):
+                    is_end = line.endswith(b"\n") or len(line) < MAX_LEDGER_LINE_BYTES
+                    if is_start and is_end:
+                        yield line
+                    is_start = is_end
+        except OSError as error:
+            raise DataError(f"{self.path}: cannot be read ({error.strerror})") from error

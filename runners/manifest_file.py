@@ -14,8 +14,10 @@ from typing import Any
 import orjson
 
 from scoring.errors import ConfigError, DataError
+from scoring.faults import shown
 from scoring.files import remove_leftovers, write_atomic
 from scoring.layout import MANIFEST_NAME
+from scoring.manifest import read_manifest_file
 from scoring.tags import tag_order
 
 FORMAT = 1
@@ -66,15 +68,20 @@ def read_manifest(root: Path) -> dict[str, Any]:
     Raises:
         DataError: It is broken or of another format.
     """
-    path = root / MANIFEST_NAME
-    if not path.is_file():
+    manifest = read_manifest_file(root)
+    if manifest is None:
         return {"format": FORMAT, "models": {}}
-    try:
-        manifest = orjson.loads(path.read_bytes())
-    except orjson.JSONDecodeError as error:
-        raise DataError(f"{path}: broken JSON ({error})") from error
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise DataError(f"{path}: expected a manifest of format {FORMAT}")
+    path = root / MANIFEST_NAME
+    if manifest.get("format") != FORMAT:
+        raise DataError(
+            f"{path}: expected a manifest of format {FORMAT}, got {shown(manifest.get('format'))}"
+        )
+    for model, section in manifest["models"].items():
+        for key in ("operators", "suites"):
+            if key not in section:
+                raise DataError(
+                    f"{path}: model '{model:.80}': expected '{key}', which is not there"
+                )
     return manifest
 
 
@@ -204,7 +211,7 @@ def _left_behind(before: Mapping[str, Any], section: Mapping[str, Any]) -> Itera
     """Yield what a change touches and a run leaves out: its results would be of another kind."""
     all_changed = (
         before["settings"] != section["settings"]
-        or before["original_is_deterministic"] != section["original_is_deterministic"]
+        or before.get("original_is_deterministic") != section["original_is_deterministic"]
     )
     changed_operators = {
         name

@@ -12,6 +12,11 @@ import torch
 from runners.precision import PRECISIONS, Precision, float32_precision
 from scoring.curtailment import CurtailedKinds, CurtailedRule, Curtailment
 from scoring.errors import ConfigError
+from scoring.faults import shown
+from scoring.limits import MAX_PASSES
+
+_RANGES = {"passes": (1, MAX_PASSES), "seed": (0, 2**63 - 1), "threads": (1, 4096)}
+"""What JSON and the manifest hold, and what a machine has."""
 
 OnError = Literal["skip", "stop"]
 Chunk = int | Literal["auto"]
@@ -54,10 +59,12 @@ class Settings:
     curtail_mutants: bool = False
 
     def __post_init__(self) -> None:
-        for name, least in (("passes", 1), ("seed", 0), ("threads", 1)):
+        for name, (least, most) in _RANGES.items():
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise ConfigError(f"{name}: expected a whole number from {least} up, got {value!r}")
+            if value > most:
+                raise ConfigError(f"{name}: expected at most {most}, got {shown(value)}")
         if not 0 <= self.score_threshold <= 1:
             raise ConfigError(
                 f"score threshold: expected a number in 0..1, got {self.score_threshold!r}"
@@ -77,6 +84,8 @@ class Settings:
         if self.classes is not None:
             if not self.classes:
                 raise ConfigError("classes: expected at least one label id, got none")
+            if not all(-(2**63) <= label < 2**63 for label in self.classes):
+                raise ConfigError(f"classes: expected 64-bit label ids, got {shown(self.classes)}")
             object.__setattr__(self, "classes", tuple(sorted(set(self.classes))))
 
     def _check_curtailment(self) -> None:

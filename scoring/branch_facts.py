@@ -5,13 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import orjson
 
+from scoring.curtailment import CurtailedKinds, CurtailedRule
 from scoring.errors import DataError
 from scoring.files import write_atomic
+from scoring.json_text import read_record
 from scoring.layout import Branch
+from scoring.limits import MAX_FACTS_BYTES, MAX_PASSES
+from scoring.shapes import (
+    Shape,
+    is_count,
+    is_text,
+    is_yes_or_no,
+    list_of,
+    misfit,
+    none_or,
+    one_of,
+    table_of,
+)
 
 FACTS_NAME = "facts.json"
 
@@ -52,6 +66,30 @@ class BranchFacts:
         return self.passes - self.fewer_passes.get(tag, {}).get(stem, 0)
 
 
+_CURTAILED = {
+    "kinds": Shape("a kind", one_of(*get_args(CurtailedKinds))),
+    "rule": Shape("a kill rule", one_of(*get_args(CurtailedRule))),
+    "critical_count": Shape("a count", lambda value: is_count(value) and value > 0),
+}
+_SHAPES = {
+    "rules": Shape("the name of a rule set", is_text),
+    "passes": Shape(
+        f"1 to {MAX_PASSES:,}", lambda value: is_count(value) and 1 <= value <= MAX_PASSES
+    ),
+    "scores": Shape("softmax or sigmoid", one_of("softmax", "sigmoid"), is_needed=False),
+    "original_is_deterministic": Shape("true or false", is_yes_or_no, is_needed=False),
+    "equivalent": Shape("a list of tags", list_of(is_text), is_needed=False),
+    "degenerate_boxes": Shape("a count", is_count, is_needed=False),
+    "fewer_passes": Shape("counts by tag and stem", table_of(table_of(is_count)), is_needed=False),
+    "nonfinite_passes": Shape("a count", is_count, is_needed=False),
+    "curtailed": Shape(
+        "null, or kinds, rule and critical_count",
+        none_or(lambda value: not misfit(value, _CURTAILED)),
+        is_needed=False,
+    ),
+}
+
+
 def facts_path(results: Path, case_study: str, branch: Branch) -> Path:
     """Return the file of a branch's facts, beside its tables."""
     return branch.table(results, case_study, "0").parent / FACTS_NAME
@@ -70,15 +108,17 @@ def read_facts(path: Path) -> BranchFacts | None:
         DataError: The file is broken or holds other keys.
     """
     try:
-        content: Any = orjson.loads(path.read_bytes())
+        content = read_record(path, MAX_FACTS_BYTES, "the facts of a branch")
     except FileNotFoundError:
         return None
-    except (OSError, orjson.JSONDecodeError) as error:
-        raise DataError(f"{path}: cannot be read as the facts of a branch ({error})") from error
-    try:
-        facts = BranchFacts(**content)
-        return BranchFacts(**{**content, "equivalent": tuple(facts.equivalent)})
-    except TypeError as error:
-        raise DataError(
-            f"{path}: expected the facts that 'uamt score' writes ({error}); score again"
-        ) from error
+    fault = misfit(content, _SHAPES)
+    if not fault and _most_lacking(content) > content["passes"]:
+        fault = f"expected at most {content['passes']} lacking passes of an image in 'fewer_passes'"
+    if fault:
+        raise DataError(f"{path}: no facts as 'uamt score' writes them: {fault}; score again")
+    return BranchFacts(**{**content, "equivalent": tuple(content.get("equivalent", ()))})
+
+
+def _most_lacking(content: Mapping[str, Any]) -> int:
+    fewer = content.get("fewer_passes", {})
+    return max((number for of_tag in fewer.values() for number in of_tag.values()), default=0)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
+from math import isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,12 +15,17 @@ import orjson
 from scoring.detections import Detections
 from scoring.errors import DataError
 from scoring.faults import LABELS, NUMBERS, kinds
+from scoring.limits import MAX_CLASSES, MAX_DETECTIONS
 from scoring.passes import Passes
 
 Floats = npt.NDArray[np.float64]
 
 _LONG_VECTOR = 16
 """Entries from which a vector is packed alone, which costs less than stringing all together."""
+_JOINED_BYTES = 2**17
+"""So many bytes stay in a core's cache."""
+_N_KEYS = 5
+"""Keys of an ordinary detection: its id, box, label, score and logit."""
 _OBJECTS_AT_ONCE = 200
 """Parsed objects of so many detections stay in a core's cache until they are packed."""
 
@@ -34,6 +40,30 @@ def may_hold_words(content: bytes) -> bool:
         (False, True)
     """
     return b"u" in content or b"f" in content
+
+
+def has_repeated_key(content: bytes, parsed: Mapping[str, Any]) -> bool:
+    """Return whether an id or key may stand twice in a prediction file; True if in doubt.
+
+    A parser keeps the last of equal keys, so that a detection could be lost without a word. Every
+    key has a colon; other colons are only in texts and inner objects.
+
+    Args:
+        content: The file.
+        parsed: What it holds.
+
+    Example:
+        >>> content = b'{"a": {"score": 1}, "a": {"score": 0}}'
+        >>> has_repeated_key(content, orjson.loads(content))
+        True
+    """
+    keys = sum(len(value) for value in parsed.values() if isinstance(value, dict))
+    return _n_colons(content) != len(parsed) + keys
+
+
+def _n_colons(content: bytes) -> int:
+    # Faster than bytes.count.
+    return int(np.count_nonzero(np.frombuffer(content, np.uint8) == ord(":")))
 
 
 def to_detections(values: Sequence[Any]) -> Detections:
@@ -53,6 +83,8 @@ def to_detections(values: Sequence[Any]) -> Detections:
     # Looked at before numpy, which takes true for 1 and "0.5" for .5.
     if not kinds(chain(scores, *boxes, *probs)) <= NUMBERS or not all(probs):
         raise DataError("expected plain numbers and class vectors")
+    if max(map(len, probs), default=0) > MAX_CLASSES:
+        raise DataError(f"expected class vectors of at most {MAX_CLASSES:,} entries")
     return Detections(np.array(boxes), _label_column(labels), np.array(scores), np.array(probs))
 
 
@@ -60,6 +92,8 @@ def _label_column(labels: Sequence[Any]) -> npt.NDArray[Any]:
     found = kinds(labels)
     if not found <= LABELS:
         raise TypeError("expected whole numbers or strings")
+    if float in found and not all(isfinite(label) for label in labels if type(label) is float):
+        raise ValueError("expected finite numbers")
     return np.array(labels, dtype=np.int64 if found == {int} else object)
 
 
@@ -74,7 +108,9 @@ def plain_passes(contents: Sequence[bytes]) -> Passes | None:
     Returns:
         What `to_detections` gives for the objects of all files, to the last bit, or None.
     """
-    if any(map(may_hold_words, contents)):
+    # Small files are looked at together, for each call costs more than reading one.
+    texts = [b"".join(contents)] if sum(map(len, contents)) < _JOINED_BYTES else contents
+    if any(map(may_hold_words, texts)):
         return None
     counts = np.zeros(len(contents), dtype=np.int64)
     parts: list[_Part] = []
@@ -86,8 +122,8 @@ def plain_passes(contents: Sequence[bytes]) -> Passes | None:
                 last = orjson.loads(content)
             except orjson.JSONDecodeError:
                 return None
-        if not isinstance(last, dict):
-            return None
+            if not isinstance(last, dict) or len(last) > MAX_DETECTIONS:
+                return None
         counts[t] = len(last)
         values += last.values()
         if values and (len(values) >= _OBJECTS_AT_ONCE or t == len(contents) - 1):
@@ -96,6 +132,11 @@ def plain_passes(contents: Sequence[bytes]) -> Passes | None:
                 return None
             parts.append(part)
             values = []
+    # Objects that are packed have the four keys, so that as many colons are exactly these.
+    if sum(map(_n_colons, texts)) != _N_KEYS * counts.sum() and any(
+        has_repeated_key(content, orjson.loads(content)) for content in contents
+    ):
+        return None
     if not parts:
         return Passes(Detections.empty(), counts)
     kinds_of_labels = {part.labels.dtype for part in parts}
@@ -136,9 +177,9 @@ def _packed(values: Sequence[Any]) -> _Part | None:
             vectors = b"".join([pack(*vector) for vector in probs])
         flat = np.frombuffer(struct.pack(f"={5 * n}d", *scores, *chain.from_iterable(boxes)))
         labels = _label_column([value["label"] for value in values])
-    except (KeyError, TypeError, OverflowError, struct.error):
+    except (KeyError, TypeError, ValueError, OverflowError, struct.error):
         return None
-    if not n_classes:
+    if not 0 < n_classes <= MAX_CLASSES:
         return None
     return _Part(
         flat[n:].reshape(n, 4), labels, flat[:n], np.frombuffer(vectors).reshape(n, n_classes)

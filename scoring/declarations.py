@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
-
-import orjson
+from typing import Literal
 
 from scoring.curtailment import Curtailment
-from scoring.errors import ConfigError, DataError
-from scoring.layout import MANIFEST_NAME, original_tag
+from scoring.layout import original_tag
+from scoring.manifest import read_manifest_file
 from scoring.predictions import read_passes
 from scoring.sweep import Sweep
 from scoring.vectors import looks_sigmoid
@@ -42,44 +40,30 @@ def read_declarations(root: Path) -> dict[str, Declared]:
     Raises:
         DataError: The manifest is broken, or declares scores of an unknown kind.
     """
-    path = root / MANIFEST_NAME
-    try:
-        manifest: Any = orjson.loads(path.read_bytes())
-        return {
-            model: Declared(
-                _known_scores(section["settings"]["model"].get("scores")),
-                section.get("original_is_deterministic"),
-                Curtailment.from_settings(section["settings"]),
-                {
-                    suite: [images[path]["stem"] for path in sorted(images)]
-                    for suite, images in section.get("suites", {}).items()
-                },
-            )
-            for model, section in manifest["models"].items()
-        }
-    except FileNotFoundError:
+    manifest = read_manifest_file(root)
+    if manifest is None:
         return {}
-    except (
-        orjson.JSONDecodeError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        ValueError,
-        ConfigError,
-    ) as error:
-        raise DataError(
-            f"{path}: expected the manifest of an experiment ({type(error).__name__}: {error})"
-        ) from error
+    return {
+        model: Declared(
+            _KNOWN_SCORES[section["settings"]["model"].get("scores")],
+            section.get("original_is_deterministic"),
+            Curtailment.from_settings(section["settings"]),
+            {
+                suite: [images[path]["stem"] for path in sorted(images)]
+                for suite, images in section.get("suites", {}).items()
+            },
+        )
+        for model, section in manifest["models"].items()
+    }
 
 
-def _known_scores(declared: str | None) -> Scores | None:
-    if declared in (None, "given"):
-        return None  # a model that returns its own vectors says nothing of their kind
-    if declared in ("softmax", "one_hot"):
-        return "softmax"
-    if declared == "sigmoid":
-        return "sigmoid"
-    raise ValueError(f"scores {declared!r} are none of softmax, sigmoid, one_hot and given")
+_KNOWN_SCORES: Mapping[str | None, Scores | None] = {
+    None: None,
+    "given": None,  # a model that returns its own vectors says nothing of their kind
+    "softmax": "softmax",
+    "one_hot": "softmax",
+    "sigmoid": "sigmoid",
+}
 
 
 def guess_scores(sweeps: Sequence[Sweep], n_passes: int | None = None) -> Scores:

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import orjson
 
 from scoring.detections import Detections
 from scoring.errors import ConfigError, DataError
+from scoring.json_text import parse_json
 from scoring.layout import Branch, prediction_path
+from scoring.limits import (
+    MAX_CLASSES,
+    MAX_DETECTIONS,
+    MAX_EXCHANGE_BYTES,
+    MAX_PREDICTION_BYTES,
+)
 from scoring.metrics_mut.records import to_passes
 from scoring.predictions import convert_detection_output, write_prediction
+from scoring.reading import read_bounded
 from scoring.rules import DEEPLUQ
 
 
@@ -79,8 +85,9 @@ def check_output(output: ForeignOutput, on_pass: Callable[[], None] = lambda: No
         on_pass: Called for each pass that was checked.
 
     Raises:
-        DataError: A file is missing or broken, class vectors differ in length, or an image has no
-            name. The message names file, entry and what was expected.
+        DataError: A file is missing or broken, class vectors differ in length, an image has no
+            name, or the detections of a pass over an image are more than a prediction file may
+            hold. The message names file, entry and what was expected.
     """
     for stem, name in output.files.items():
         if not stem or set(stem) & _SEPARATORS:
@@ -89,6 +96,8 @@ def check_output(output: ForeignOutput, on_pass: Callable[[], None] = lambda: No
     n_detections = n_full = 0
     for t in range(output.n_passes):
         for stem, each in output.read(t).items():
+            length = length or output.n_made_up
+            _refuse_many(output, t, stem, each, length)
             for found in each:
                 if found.vector is None:
                     continue
@@ -102,6 +111,31 @@ def check_output(output: ForeignOutput, on_pass: Callable[[], None] = lambda: No
             n_full += bool(each)
         on_pass()
     return Checked(n_detections, output.n_passes * len(output.files) - n_full)
+
+
+def _refuse_many(
+    output: ForeignOutput, t: int, stem: str, each: Sequence[Found], length: int | None
+) -> None:
+    """Raise if the detections of a pass over an image would make no file that can be read."""
+    if not each:
+        return
+    n_classes = length or len(each[0].vector or ())
+    where = output.where(t, stem, each[-1].number)
+    if len(each) > MAX_DETECTIONS:
+        raise DataError(
+            f"{where}: expected at most {MAX_DETECTIONS:,} detections of an image in a pass, got "
+            f"{len(each):,}; leave out those of low score"
+        )
+    if n_classes > MAX_CLASSES:
+        raise DataError(
+            f"{where}: expected class vectors of at most {MAX_CLASSES:,} entries, got {n_classes:,}"
+        )
+    # A number and its comma take two bytes at least.
+    if 2 * len(each) * n_classes > MAX_PREDICTION_BYTES:
+        raise DataError(
+            f"{where}: {len(each):,} detections of an image with vectors of {n_classes:,} entries "
+            f"are more than a prediction file may hold; leave out those of low score"
+        )
 
 
 def write_output(
@@ -187,16 +221,10 @@ def read_json(path: Path) -> Any:
     """Return the content of a JSON file, bare NaN tokens included.
 
     Raises:
-        DataError: The file is missing or broken.
+        DataError: The file is missing, broken, or larger than `MAX_EXCHANGE_BYTES`.
     """
     try:
-        content = path.read_bytes()
-    except OSError as error:
+        content = read_bounded(path, MAX_EXCHANGE_BYTES, "a JSON file", may_be_pipe=True)
+    except FileNotFoundError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from error
-    try:
-        return orjson.loads(content)
-    except orjson.JSONDecodeError:
-        try:
-            return json.loads(content)
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"{path}: expected JSON, got: {error}") from error
+    return parse_json(content, str(path))

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from scoring.errors import ConfigError, DataError
 from scoring.exchange import Found, read_json
-from scoring.faults import NUMBERS, kinds
+from scoring.faults import NUMBERS, kinds, shown
+from scoring.limits import MAX_NAME
 from scoring.stems import Names, equal_names, output_names
 
 VECTOR_FIELD = "class_probs"
@@ -19,6 +20,8 @@ VECTOR_FIELD = "class_probs"
 
 _LARGEST = 1e300
 """Beyond it a whole number may be no float."""
+_LARGEST_SIDE = 1e9
+"""Pixels of no image."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +57,12 @@ def read_coco_images(path: Path, names: Names = "stem") -> CocoImages:
     content = read_json(path)
     images = _listed(content, "images", ("id", "file_name"), path)
     categories = _listed(content, "categories", ("id", "name"), path)
-    paths = [str(image["file_name"]).replace("\\", "/") for image in images]
+    for field in ("file_name", "stem"):
+        _refuse_other_than_names(images, "images", field, path)
+    _refuse_other_than_names(categories, "categories", "name", path, {str, *NUMBERS})
+    paths = [image["file_name"].replace("\\", "/") for image in images]
     named = zip(images, output_names(paths, names), strict=True)
-    stems = [str(image.get("stem", name)) for image, name in named]
+    stems = [image.get("stem", name) for image, name in named]
     twins = equal_names(stems)
     if twins:
         pair = " and ".join(f"'{paths[i]}'" for i in twins[0])
@@ -65,12 +71,14 @@ def read_coco_images(path: Path, names: Names = "stem") -> CocoImages:
             f"{'use --names path' if names == 'stem' else 'rename one of each'}"
         )
     for category in categories:
-        if type(category["id"]) is not int:
-            raise DataError(f"{path}: category id {category['id']!r}: expected a whole number")
+        if type(category["id"]) is not int or not -(2**63) <= category["id"] < 2**63:
+            raise DataError(
+                f"{path}: category id {shown(category['id'])}: expected a whole number of 64 bits"
+            )
     sizes = {
         stem: (float(image["width"]), float(image["height"]))
         for image, stem in zip(images, stems, strict=True)
-        if {"width", "height"} <= set(image) and kinds((image["width"], image["height"])) <= NUMBERS
+        if _is_size(image.get("width")) and _is_size(image.get("height"))
     }
     return CocoImages(
         _by_id(images, stems, "image", path),
@@ -93,11 +101,27 @@ def _listed(content: Any, key: str, fields: Sequence[str], path: Path) -> list[A
     return entries
 
 
+def _refuse_other_than_names(
+    entries: Sequence[Any], key: str, field: str, path: Path, allowed: Collection[type] = (str,)
+) -> None:
+    for number, entry in enumerate(entries):
+        name = entry.get(field, "")
+        if type(name) not in allowed or len(str(name)) > MAX_NAME:
+            raise DataError(
+                f"{path}: {key}[{number}]: expected a text of at most {MAX_NAME:,} characters as "
+                f"{field}, got {shown(name)}"
+            )
+
+
+def _is_size(value: Any) -> bool:
+    return kinds([value]) <= NUMBERS and 0 < value < _LARGEST_SIDE
+
+
 def _by_id(entries: Sequence[Any], values: Sequence[str], what: str, path: Path) -> dict[Any, str]:
     found: dict[Any, str] = {}
     for entry, value in zip(entries, values, strict=True):
         if entry["id"] in found:
-            raise DataError(f"{path}: {what} id {entry['id']!r} is there twice")
+            raise DataError(f"{path}: {what} id {shown(entry['id'])} is there twice")
         found[entry["id"]] = value
     return found
 
@@ -193,16 +217,16 @@ class CocoOutput:
         ):
             value = entry[field]
             if type(value) not in (int, float, str) or value not in known:
-                few = ", ".join(map(repr, list(known)[:5]))
+                few = ", ".join(map(shown, list(known)[:5]))
                 return (
-                    f"{field} {value!r:.40} is none of the annotations' {len(known)} ids ({few}"
+                    f"{field} {shown(value)} is none of the annotations' {len(known)} ids ({few}"
                     f"{', ...' if len(known) > 5 else ''})"
                 )
         box, score = entry["bbox"], entry["score"]
         if not _is_finite(box) or len(box) != 4:
-            return f"bbox must be four finite numbers x, y, width, height, got {box!r:.80}"
+            return f"bbox must be four finite numbers x, y, width, height, got {shown(box)}"
         if not _is_finite([score]):
-            return f"score must be a finite number, got {score!r:.80}"
+            return f"score must be a finite number, got {shown(score)}"
         return self._vector_fault(entry)
 
     def _vector_fault(self, entry: Mapping[str, Any]) -> str:
@@ -215,7 +239,7 @@ class CocoOutput:
                 f"made-up vectors with --one-hot"
             )
         if not _is_finite(vector) or not vector:
-            return f"'{self.vectors}' must be finite numbers, got {vector!r:.80}"
+            return f"'{self.vectors}' must be finite numbers, got {shown(vector)}"
         return ""
 
 

@@ -6,6 +6,7 @@ may go on with the class vector.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,9 @@ import numpy.typing as npt
 
 from scoring.errors import ConfigError, DataError
 from scoring.exchange import Found
+from scoring.faults import shown
+from scoring.limits import MAX_CLASSES, MAX_PREDICTION_BYTES
+from scoring.reading import read_text
 
 Floats = npt.NDArray[np.float64]
 
@@ -54,7 +58,7 @@ class YoloOutput:
             where the lines hold vectors.
 
     Raises:
-        ConfigError: There is no folder, or the number of classes is below 1.
+        ConfigError: There is no folder, or the number of classes is below 1 or too large.
         DataError: An image has no size.
     """
 
@@ -66,8 +70,8 @@ class YoloOutput:
     def __post_init__(self) -> None:
         if not self.folders:
             raise ConfigError("expected at least one folder of YOLO text outputs")
-        if self.n_made_up is not None and self.n_made_up < 1:
-            raise ConfigError(f"classes: expected at least 1, got {self.n_made_up}")
+        if self.n_made_up is not None and not 0 < self.n_made_up <= MAX_CLASSES:
+            raise ConfigError(f"classes: expected 1 to {MAX_CLASSES:,}, got {self.n_made_up:,}")
         for stem in self.images:
             if stem not in self.sizes:
                 raise DataError(f"image '{stem}': expected its width and height, found none")
@@ -115,10 +119,7 @@ class YoloOutput:
 
     def _read_file(self, t: int, stem: str) -> list[Found]:
         path = self._path(t, stem)
-        try:
-            lines = path.read_text(encoding="utf-8").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            raise DataError(f"{path}: cannot be read as text ({error})") from error
+        lines = read_text(path, MAX_PREDICTION_BYTES, "a YOLO text file").splitlines()
         rows = [
             (number, self._parse(line.split(), f"{path}: line {number}"))
             for number, line in enumerate(lines, start=1)
@@ -135,10 +136,7 @@ class YoloOutput:
 
     def _parse(self, words: Sequence[str], place: str) -> list[float]:
         """Return the numbers of a line."""
-        try:
-            row = [float(word) for word in words]
-        except ValueError as error:
-            raise DataError(f"{place}: expected numbers ({error})") from error
+        row = [_number(word, place) for word in words]
         if len(row) < 6:
             raise DataError(
                 f"{place}: expected 'class x_centre y_centre width height confidence', got "
@@ -147,11 +145,10 @@ class YoloOutput:
         if not all(map(math.isfinite, row)):
             raise DataError(f"{place}: expected finite numbers, got NaN or infinity")
         if row[0] != int(row[0]) or row[0] < 0:
-            raise DataError(f"{place}: expected a class from 0 up, got {words[0]}")
+            raise DataError(f"{place}: expected a class from 0 up, got {words[0]:.40}")
         if min(row[1:5]) < -1 or max(row[1:5]) > 2:
             raise DataError(
-                f"{place}: expected a box in shares of the image, 0 to 1, got "
-                f"{' '.join(words[1:5])}"
+                f"{place}: expected a box in shares of the image, 0 to 1, got {shown(row[1:5])}"
             )
         if self.n_made_up is None and len(row) == 6:
             raise DataError(
@@ -165,5 +162,13 @@ class YoloOutput:
             )
         n_classes = self.n_made_up or len(row) - 6
         if row[0] >= n_classes:
-            raise DataError(f"{place}: expected a class below {n_classes}, got {words[0]}")
+            raise DataError(f"{place}: expected a class below {n_classes}, got {words[0]:.40}")
         return row
+
+
+def _number(word: str, place: str) -> float:
+    # float() takes an underscore between digits, and digits of any script.
+    if "_" not in word and word.isascii():
+        with contextlib.suppress(ValueError):
+            return float(word)
+    raise DataError(f"{place}: expected numbers, got {shown(word)}")

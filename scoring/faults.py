@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterable, Sequence
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from scoring.errors import DataError
 from scoring.layout import prediction_path
+from scoring.limits import MAX_CLASSES
 
 NUMBERS: set[type] = {int, float}
 """Kinds of a coordinate, score or probability: true and false are none."""
@@ -25,9 +28,36 @@ def kinds(values: Iterable[Any]) -> set[type]:
     return set(map(type, values))
 
 
+class _Short(reprlib.Repr):
+    def repr_int(self, value: int, level: int) -> str:
+        # Python refuses to write so many digits.
+        is_long = value.bit_length() > 1000
+        return (
+            f"a number of {value.bit_length()} bits" if is_long else super().repr_int(value, level)
+        )
+
+
+_SHORT = _Short()
+_SHORT.maxlevel, _SHORT.maxlist, _SHORT.maxdict, _SHORT.maxstring = 3, 8, 4, 60
+_LONGEST = 80
+"""Characters of a value in a message."""
+
+
+def shown(value: Any) -> str:
+    """Return a value as messages show it: short, however long or deep it is.
+
+    Example:
+        >>> shown([0.5] * 100)
+        '[0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, ...]'
+    """
+    text = _SHORT.repr(value)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+
+
 def where(folder: Path, t: int, key: str) -> str:
     """Return the words that name a detection: its file, image, pass and id."""
-    return f"{prediction_path(folder, t)} (image folder '{folder.name}', pass {t}, id '{key}')"
+    place = f"image folder '{folder.name}', pass {t}, id '{key:.{_LONGEST}}'"
+    return f"{prediction_path(folder, t)} ({place})"
 
 
 def first_fault(objects: Sequence[tuple[int, str, Any]], folder: Path) -> DataError:
@@ -60,16 +90,20 @@ def _fault_of(value: Any) -> str:
         if field not in value:
             return f"'{field}' is missing"
     if not _is_numbers(value["box"]) or len(value["box"]) != 4:
-        return f"box must be four numbers, got {value['box']!r:.80}"
+        return f"box must be four numbers, got {shown(value['box'])}"
     label = value["label"]
     if type(label) not in LABELS:
-        return f"label must be a number or text, got {label!r:.80}"
+        return f"label must be a number or text, got {shown(label)}"
     if isinstance(label, int) and not -(2**63) <= label < 2**63:
-        return f"label is out of range, got {label!r:.80}"
+        return f"label is out of range, got {shown(label)}"
+    if isinstance(label, float) and not isfinite(label):
+        return f"label must be finite, got {shown(label)}"
     if not _is_numbers([value.get("score", 0.0)]):
-        return f"score must be a number, got {value['score']!r:.80}"
+        return f"score must be a number, got {shown(value['score'])}"
     if not _is_numbers(value["logit"]) or not value["logit"]:
-        return f"logit must be numbers, got {value['logit']!r:.80}"
+        return f"logit must be numbers, got {shown(value['logit'])}"
+    if len(value["logit"]) > MAX_CLASSES:
+        return f"logit must have at most {MAX_CLASSES:,} entries, got {len(value['logit']):,}"
     return ""
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from scoring.errors import ConfigError, DataError
+from scoring.faults import shown
+from scoring.json_text import read_record
+from scoring.limits import MAX_LIST_BYTES, MAX_NAME
+from scoring.reading import read_text
 from scoring.safe_pickle import read_paths
 from scoring.stems import IMAGE_SUFFIXES, output_names
 
 _PICKLES = frozenset({".pkl", ".pickle"})
+_LIST = "a list of image names"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,19 +79,20 @@ def _posix(name: str) -> str:
 
 def _read_text(path: Path) -> list[str]:
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
+        if path.suffix.lower() == ".json":
+            names = read_record(path, MAX_LIST_BYTES, _LIST, may_be_pipe=True)
+        else:
+            text = read_text(path, MAX_LIST_BYTES, _LIST, may_be_pipe=True)
+            names = [line.strip() for line in text.splitlines() if line.strip()]
+    except FileNotFoundError as error:
         raise DataError(f"{path}: cannot be opened ({error.strerror})") from error
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: expected one image name a line as UTF-8 ({error})") from error
-    if path.suffix.lower() != ".json":
-        return [line.strip() for line in text.splitlines() if line.strip()]
-    try:
-        names = json.loads(text)
-    except ValueError as error:
-        raise DataError(f"{path}: broken JSON ({error})") from error
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise DataError(f"{path}: expected a JSON list of image names")
+    for name in names:
+        if len(name) > MAX_NAME:
+            raise DataError(
+                f"{path}: expected names of at most {MAX_NAME:,} characters, got {shown(name)}"
+            )
     return names
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -14,18 +13,25 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
-from scoring.columns import plain_passes, to_detections
+from scoring.columns import has_repeated_key, plain_passes, to_detections
 from scoring.detections import Detections, to_array
 from scoring.errors import ConfigError, DataError
 from scoring.faults import first_fault, where
 from scoring.files import write_atomic
+from scoring.json_text import first_repeated_key, parse_json
 from scoring.layout import prediction_name, prediction_path
+from scoring.limits import MAX_CLASSES, MAX_DETECTIONS, MAX_MARKS, MAX_PREDICTION_BYTES
 from scoring.passes import Passes
+from scoring.reading import size_text
 
 _PREDICTION_NAME = re.compile(r"prediction_\d+\.json")
-_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0)
+_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
+"""A pipe among the files is not waited for."""
 _READ_AT_ONCE = 2**17 - 64
 """Bytes; larger blocks are mapped and unmapped each time."""
+_MANY_BYTES = 2**20
+"""From this size on the marks of a file are counted before it is parsed."""
+_ADVICE = "write this pass again"
 
 
 def convert_detection_output(
@@ -106,10 +112,23 @@ def encode_prediction(detections: Detections) -> bytes:
     """Return the content of a prediction file, detections by falling score.
 
     Raises:
-        DataError: A number is NaN or infinite.
+        DataError: A number is NaN or infinite, or the file would be too large to be read.
     """
+    n, n_classes = len(detections), detections.n_classes
+    if n > MAX_DETECTIONS or n_classes > MAX_CLASSES:
+        raise DataError(
+            f"expected at most {MAX_DETECTIONS:,} detections with vectors of at most "
+            f"{MAX_CLASSES:,} classes, got {n:,} of {n_classes:,}; raise the score threshold"
+        )
     order = np.argsort(-detections.scores, kind="stable")
-    return orjson.dumps(to_objects(detections.take(order)))
+    content = orjson.dumps(to_objects(detections.take(order)))
+    if len(content) > MAX_PREDICTION_BYTES:
+        raise DataError(
+            f"{n:,} detections with vectors of {n_classes:,} classes: expected a prediction file "
+            f"of at most {size_text(MAX_PREDICTION_BYTES)}, got {size_text(len(content))}; raise "
+            f"the score threshold"
+        )
+    return content
 
 
 def write_prediction(path: Path, detections: Detections) -> bytes:
@@ -143,7 +162,8 @@ def read_passes(
     Raises:
         ConfigError: n_passes is below 1.
         DataError: A file is missing or broken, an object lacks `box`, `label` or `logit`, vectors
-            differ in length, or a number is not finite. The message names folder, pass and id.
+            differ in length, a number is not finite, an id or key is there twice, or a limit of
+            `scoring.limits` is exceeded. The message names folder, pass and id.
     """
     if n_passes is not None and n_passes < 1:
         raise ConfigError(f"passes: expected a number of at least 1, got {n_passes}")
@@ -194,7 +214,9 @@ def _read(folder: Path, t: int, total: int) -> bytes:
         handle = os.open(f"{folder}{os.sep}{prediction_name(t)}", _FLAGS)
         try:
             content = os.read(handle, _READ_AT_ONCE)
-            while chunk := os.read(handle, _READ_AT_ONCE):
+            while (chunk := os.read(handle, _READ_AT_ONCE)) and len(
+                content
+            ) <= MAX_PREDICTION_BYTES:
                 content += chunk
         finally:
             os.close(handle)
@@ -204,7 +226,27 @@ def _read(folder: Path, t: int, total: int) -> bytes:
         raise DataError(
             f"{prediction_path(folder, t)}: pass {t} cannot be read ({error.strerror})"
         ) from error
+    if len(content) > _MANY_BYTES:
+        _refuse_many(content, folder, t)
     return content
+
+
+def _refuse_many(content: bytes, folder: Path, t: int) -> None:
+    """Raise if a large file exceeds a limit, before it is parsed."""
+    if len(content) > MAX_PREDICTION_BYTES:
+        raise DataError(
+            f"{prediction_path(folder, t)}: expected a prediction file of at most "
+            f"{size_text(MAX_PREDICTION_BYTES)}, which it exceeds"
+        )
+    if sum(content.count(mark) for mark in (b"{", b"[", b'"')) > MAX_MARKS:
+        raise DataError(
+            f"{prediction_path(folder, t)}: {_few_detections()}, got a file of more than "
+            f"{MAX_MARKS:,} objects, lists and quotation marks"
+        )
+
+
+def _few_detections() -> str:
+    return f"expected at most {MAX_DETECTIONS:,} detections"
 
 
 def count_passes(folder: Path) -> int:
@@ -236,19 +278,18 @@ def _missing_pass(folder: Path, t: int, total: int) -> str:
 
 
 def _parse(content: bytes, folder: Path, t: int) -> dict[str, Any]:
-    try:
-        parsed = orjson.loads(content)
-    except orjson.JSONDecodeError:
-        # orjson refuses the bare NaN token that foreign writers leave.
-        try:
-            parsed = json.loads(content)
-        except (ValueError, RecursionError) as error:
-            raise DataError(
-                f"{prediction_path(folder, t)}: broken JSON ({error}); write this pass again"
-            ) from error
+    path = str(prediction_path(folder, t))
+    parsed = parse_json(content, path, _ADVICE)
     if not isinstance(parsed, dict):
         raise DataError(
-            f"{prediction_path(folder, t)}: expected an object of detections by id, "
-            f"got a {type(parsed).__name__}"
+            f"{path}: expected an object of detections by id, got a {type(parsed).__name__}"
         )
+    if len(parsed) > MAX_DETECTIONS:
+        raise DataError(f"{path}: {_few_detections()}, got {len(parsed):,}")
+    if has_repeated_key(content, parsed):
+        key = first_repeated_key(content, path)
+        if key is not None:
+            raise DataError(
+                f"{path}: expected ids and keys that differ, got '{key:.80}' twice in one object"
+            )
     return parsed

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import pickle
-from collections.abc import Callable
+import pickletools
+from collections.abc import Callable, Sequence
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 from typing import BinaryIO, Never
 
 from scoring.errors import DataError
+from scoring.faults import shown
+from scoring.limits import MAX_PICKLE_BYTES, MAX_PICKLE_STEPS
+from scoring.reading import read_bounded, size_text
 
 _MODULES = frozenset({"pathlib", "pathlib._local"})
 _PATHS: dict[str, type[PurePath]] = {
@@ -30,7 +35,15 @@ _BROKEN = (
     OverflowError,
     MemoryError,
     ImportError,
+    Warning,  # of a text with an unknown escape, where warnings are errors
 )
+
+_MEMO_STEPS = frozenset({"PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE"})
+_TUPLE_STEPS = frozenset({"EMPTY_TUPLE", "TUPLE", "TUPLE1", "TUPLE2", "TUPLE3"})
+_BEHIND_TUPLES = frozenset({"REDUCE", "NEWOBJ", "STOP"})
+_CONTAINER_STEPS = frozenset({"EMPTY_LIST", "EMPTY_DICT", "EMPTY_SET", "LIST", "DICT", "FROZENSET"})
+_MOST_CONTAINERS = 1000
+_EXPECTED = "expected a pickled list of paths or strings"
 
 
 class _PathMaker:
@@ -65,7 +78,53 @@ class _PathUnpickler(pickle.Unpickler):
         return _PathMaker(_PATHS[name])
 
     def persistent_load(self, pid: object) -> Never:
-        raise _RefusedError(f"persistent object {pid!r}")
+        raise _RefusedError(f"persistent object {shown(pid)}")
+
+
+def _refuse_bombs(content: bytes, where: str) -> None:
+    """Raise if following a pickle would cost more than a list of paths does.
+
+    A few bytes can ask for a memo of gigabytes or, as a tuple in tuples in a set, for more stack
+    than there is, which ends the process.
+
+    Raises:
+        DataError: It has too many steps or containers, a memo far beyond its size, or tuples that
+            are neither the parts of a path nor the list.
+        Exceptions of `_BROKEN`: It is no pickle.
+    """
+    n_containers, before = 0, ""
+    texts: list[object] = []
+    for number, (step, argument, _) in enumerate(pickletools.genops(content)):
+        name = step.name
+        if name in _MEMO_STEPS:
+            if argument is not None and argument > number:
+                raise DataError(f"{where}: {_EXPECTED}, got a memo of {shown(argument)} entries")
+            continue
+        n_containers += name in _CONTAINER_STEPS
+        if number >= MAX_PICKLE_STEPS or n_containers > _MOST_CONTAINERS:
+            raise DataError(f"{where}: {_EXPECTED}, got one far too large")
+        if _is_refused(name, str(argument).split(" ") if argument else texts):
+            return  # the unpickler comes no further, and says what is named
+        if before in _TUPLE_STEPS and name not in _BEHIND_TUPLES:
+            raise DataError(f"{where}: {_EXPECTED}, got tuples in it")
+        texts = [*texts[-1:], argument] if isinstance(argument, str) else []
+        before = name
+
+
+def _is_refused(name: str, named: Sequence[object]) -> bool:
+    """Return whether a step surely names what is no path class.
+
+    Args:
+        name: The step.
+        named: Module and name, as far as they are known.
+    """
+    if name in ("PERSID", "BINPERSID"):
+        return True
+    return (
+        name in ("GLOBAL", "INST", "STACK_GLOBAL")
+        and len(named) == 2
+        and not (named[0] in _MODULES and named[1] in _PATHS)
+    )
 
 
 def load_paths(file: BinaryIO, where: str) -> list[PurePosixPath]:
@@ -86,8 +145,15 @@ def load_paths(file: BinaryIO, where: str) -> list[PurePosixPath]:
         >>> [path.name for path in load_paths(io.BytesIO(content), "names.pkl")]
         ['a.png', 'b.png']
     """
+    content = file.read(MAX_PICKLE_BYTES + 1)
+    if len(content) > MAX_PICKLE_BYTES:
+        raise DataError(
+            f"{where}: expected a pickled list of paths of at most {size_text(MAX_PICKLE_BYTES)}, "
+            f"which it exceeds"
+        )
     try:
-        found = _PathUnpickler(file).load()
+        _refuse_bombs(content, where)
+        found = _PathUnpickler(io.BytesIO(content)).load()
     except _RefusedError as refused:
         raise DataError(
             f"{where}: expected a pickled list of paths or strings; it also names '{refused}', "
@@ -115,7 +181,7 @@ def read_paths(path: Path) -> list[PurePosixPath]:
         DataError: The file cannot be opened, or as in `load_paths`.
     """
     try:
-        with path.open("rb") as file:
-            return load_paths(file, str(path))
-    except OSError as error:
+        content = read_bounded(path, MAX_PICKLE_BYTES, "a pickled list of paths", may_be_pipe=True)
+    except FileNotFoundError as error:
         raise DataError(f"{path}: cannot be opened ({error.strerror})") from error
+    return load_paths(io.BytesIO(content), str(path))

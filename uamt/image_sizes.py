@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +11,9 @@ from runners.image_files import upright_size
 from runners.image_sets import ImageSet
 from scoring.errors import ConfigError, DataError
 from scoring.exchange_coco import read_coco_images
+from scoring.faults import shown
+from scoring.limits import MAX_LIST_BYTES, MAX_NAME
+from scoring.reading import read_text
 from scoring.stems import Names, equal_names, output_names
 
 
@@ -53,30 +56,46 @@ def sizes_of_file(path: Path, names: Names = "stem") -> SizedImages:
     """
     if path.suffix.lower() == ".json":
         coco = read_coco_images(path, names)
+        for stem, file in coco.files.items():
+            if stem not in coco.sizes:
+                raise DataError(
+                    f"{path}: image {shown(file)}: expected width and height in pixels, found none"
+                )
         return SizedImages(coco.files, coco.sizes)
     found: dict[str, tuple[float, float]] = {}
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: cannot be read as text ({error})") from error
-    for number, row in enumerate(csv.reader(text.splitlines()), start=1):
-        if not row or (number == 1 and row[1:] == ["width", "height"]):
-            continue
-        try:
-            name, width, height = row[0].strip(), float(row[1]), float(row[2])
-        except (IndexError, ValueError):
-            width = height = 0.0
-            name = ""
-        if not name or not (0 < width < 1e9 and 0 < height < 1e9):
-            raise DataError(
-                f"{path}: line {number}: expected name,width,height in pixels, got {','.join(row)}"
-            )
-        if name in found:
-            raise DataError(f"{path}: line {number}: image '{name}' is there twice")
-        found[name] = (width, height)
+        text = read_text(path, MAX_LIST_BYTES, "a CSV of name,width,height", may_be_pipe=True)
+    except FileNotFoundError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror})") from error
+    rows = csv.reader(text.splitlines(), strict=True)
+    try:
+        for number, row in enumerate(rows, start=1):
+            if not row or (number == 1 and row[1:] == ["width", "height"]):
+                continue
+            name, size = _sized(row)
+            if not name:
+                raise DataError(
+                    f"{path}: line {number}: expected name,width,height in pixels, got "
+                    f"{shown(','.join(row))}"
+                )
+            if name in found:
+                raise DataError(f"{path}: line {number}: image {shown(name)} is there twice")
+            found[name] = size
+    except csv.Error as error:
+        raise DataError(f"{path}: line {rows.line_num}: no valid CSV ({error})") from error
     if not found:
         raise DataError(f"{path}: expected lines of name,width,height, found none")
     return _named(found, str(path), names)
+
+
+def _sized(row: Sequence[str]) -> tuple[str, tuple[float, float]]:
+    """Return an image's name and size; an empty name if the row is not as it should be."""
+    try:
+        name, width, height = row[0].strip(), float(row[1]), float(row[2])
+    except (IndexError, ValueError):
+        return "", (0, 0)
+    is_size = 0 < width < 1e9 and 0 < height < 1e9
+    return name if is_size and len(name) <= MAX_NAME else "", (width, height)
 
 
 def _named(found: Mapping[str, tuple[float, float]], where: str, names: Names) -> SizedImages:

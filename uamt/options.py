@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import difflib
 import shlex
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from scoring.errors import ConfigError, DataError
+from scoring.faults import shown
+from scoring.limits import MAX_EXPERIMENT_BYTES
+from scoring.reading import read_text
+from uamt.toml_text import parse_toml
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,15 +186,11 @@ def read_experiment_file(path: Path) -> dict[str, Any]:
     """Return the options of an `experiment.toml`, by dotted key; relative paths stay as written.
 
     Raises:
-        DataError: There is no such file.
-        ConfigError: It is no TOML, a key is unknown, or a value has the wrong shape.
+        DataError: There is no such file, or it cannot be read.
+        ConfigError: It is no TOML, too large or too deep, a key is unknown, or a value has the
+            wrong shape.
     """
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise DataError(f"{path}: expected an experiment file, found none") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: no valid TOML ({error})") from error
+    content = parse_toml(_read_toml(path), str(path))
     values = {}
     for key, value in _flatten(content, ""):
         if key not in BY_KEY:
@@ -206,17 +205,30 @@ def read_experiment_file(path: Path) -> dict[str, Any]:
     return values
 
 
+def _read_toml(path: Path) -> str:
+    try:
+        return read_text(path, MAX_EXPERIMENT_BYTES, "an experiment file", may_be_pipe=True)
+    except FileNotFoundError:
+        raise DataError(f"{path}: expected an experiment file, found none") from None
+
+
+_LONGEST_KEY = 80
+"""Characters that are compared with the keys there are."""
+
+
 def unknown_key(where: str, key: str) -> ConfigError:
     """Return the error of a key that no option has, with the nearest ones."""
-    near = difflib.get_close_matches(key, BY_KEY, n=3, cutoff=0.0)
-    return ConfigError(f"{where}: unknown key '{key}'; the nearest are {', '.join(near)}")
+    near = difflib.get_close_matches(key[:_LONGEST_KEY], BY_KEY, n=3, cutoff=0.0)
+    return ConfigError(f"{where}: unknown key {shown(key)}; the nearest are {', '.join(near)}")
 
 
 def _flatten(table: Mapping[str, Any], above: str) -> Iterator[tuple[str, Any]]:
     for name, value in table.items():
         key = f"{above}{name}"
-        is_table = isinstance(value, dict) and not (key in BY_KEY and BY_KEY[key].shape == "table")
-        if is_table:
+        is_option = key in BY_KEY and (BY_KEY[key].shape == "table" or not value)
+        is_above = any(known.startswith(f"{key}.") for known in BY_KEY)
+        # An empty table of no such name would be passed over in silence.
+        if isinstance(value, dict) and not is_option and (value or is_above):
             yield from _flatten(value, f"{key}.")
         else:
             yield key, value
@@ -244,20 +256,25 @@ def check_value(option: Option, value: Any, where: str) -> Any:
     if shape in _SHAPES:
         expected, fits = _SHAPES[shape]
         if not fits(value):
-            raise ConfigError(f"{where}: expected {expected}, got {value!r}")
+            raise ConfigError(f"{where}: expected {expected}, got {shown(value)}")
         return value
     if "|" in shape:
         if value not in shape.split("|"):
-            raise ConfigError(f"{where}: expected {' or '.join(shape.split('|'))}, got {value!r}")
+            choices = " or ".join(shape.split("|"))
+            raise ConfigError(f"{where}: expected {choices}, got {shown(value)}")
         return value
     if shape == "table":
-        if isinstance(value, dict) or (option.key == "suites" and value in ("one", "folders")):
+        if option.key == "suites" and value in ("one", "folders"):
             return value
-        raise ConfigError(f"{where}: expected a table of names and values, got {value!r}")
+        if not isinstance(value, dict):
+            raise ConfigError(f"{where}: expected a table of names and values, got {shown(value)}")
+        if option.key == "suites" and not all(isinstance(v, str) for v in value.values()):
+            raise ConfigError(f"{where}: expected a table of texts, got {shown(value)}")
+        return value
     expected, fits = _SHAPES[_item_shape(option)]
     items = [value] if not isinstance(value, list | tuple) else list(value)
     if not items or not all(fits(item) for item in items):
-        raise ConfigError(f"{where}: expected a list, each {expected}, got {value!r}")
+        raise ConfigError(f"{where}: expected a list, each {expected}, got {shown(value)}")
     return items[0] if shape == "patterns" and len(items) == 1 else tuple(items)
 
 

@@ -64,7 +64,7 @@ def test_paths_that_windows_wrote_are_known(tmp_path: Path) -> None:
     ("name", "content", "message"),
     [
         ("empty.txt", b"\n \n", "expected the images of suite 'orig', got none"),
-        ("bytes.txt", b"\xff\xfe\x00", "expected one image name a line"),
+        ("bytes.txt", b"\xff\xfe\x00", "expected a list of image names as UTF-8 text"),
         ("a.json", b"[1]", "expected a JSON list of image names"),
         ("b.json", b'["a"', "broken JSON"),
         ("c.pkl", b"no", "cannot be read as a pickle"),

@@ -73,7 +73,7 @@ def test_an_original_and_a_mutant_can_be_scored(coco: Any, tmp_path: Path, uamt:
 @pytest.mark.parametrize(
     ("entries", "said"),
     [
-        ('[{"image_id": 42', "run_1.json: expected JSON"),
+        ('[{"image_id": 42', "run_1.json: broken JSON"),
         ({"annotations": []}, "run_1.json: expected COCO results, a list"),
         ([entry(), 7], "run_1.json: entry 1: expected an object, got a int"),
         ([bare()], "run_1.json: entry 0: no class vector 'class_probs'; name its field with"),

@@ -127,19 +127,22 @@ def test_a_manifest_declares_what_the_vectors_are(uamt: Command, tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    "manifest",
+    ("manifest", "said"),
     [
-        "[]",
-        "{",
-        '{"models": {"net": {}}}',
-        '{"models": {"net": {"settings": {"model": {"scores": "x"}}}}}',
+        ("[]", "expected an object, got a list"),
+        ("{", "broken JSON"),
+        ('{"models": {"net": {}}}', "model 'net': expected 'settings'"),
+        ('{"models": {"net": {"settings": {"model": {"scores": "x"}}}}}', "'scores', got 'x'"),
     ],
 )
-def test_a_broken_manifest_is_an_error(uamt: Command, quiet: Path, manifest: str) -> None:
+def test_a_broken_manifest_is_an_error(
+    uamt: Command, quiet: Path, manifest: str, said: str
+) -> None:
     (quiet / MANIFEST_NAME).write_text(manifest)
     code, _, stderr = uamt("score", quiet, "--rules", "strict")
     assert code == 3
-    assert "expected the manifest of an experiment" in stderr
+    assert f"{MANIFEST_NAME}: " in stderr
+    assert said in stderr
 
 
 def test_a_pass_that_is_not_finite_is_refused_kept_or_skipped(uamt: Command, quiet: Path) -> None:
@@ -211,7 +214,7 @@ def test_facts_come_back_as_they_were_written(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="score again"):
         read_facts(path)
     path.write_text("{")
-    with pytest.raises(DataError, match="cannot be read as the facts"):
+    with pytest.raises(DataError, match="broken JSON"):
         read_facts(path)
 
 
