@@ -20,8 +20,9 @@ from scoring.finite import only
 from scoring.kill import least_kill
 from scoring.layout import original_tag
 from scoring.levels import changed_passes, pass_counts
+from scoring.pass_files import count_passes
 from scoring.passes import Passes
-from scoring.predictions import count_passes, read_passes
+from scoring.predictions import read_passes
 from scoring.rows import COLUMNS, IMAGE_COLUMNS, KINDS
 from scoring.rules import DEEPLUQ, Rules
 from scoring.suites import SuiteScores

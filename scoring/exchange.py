@@ -13,14 +13,9 @@ from scoring.detections import Detections
 from scoring.errors import ConfigError, DataError
 from scoring.json_text import parse_json
 from scoring.layout import Branch, prediction_path
-from scoring.limits import (
-    MAX_CLASSES,
-    MAX_DETECTIONS,
-    MAX_EXCHANGE_BYTES,
-    MAX_PREDICTION_BYTES,
-)
+from scoring.limits import MAX_CLASSES, MAX_DETECTIONS, MAX_EXCHANGE_BYTES, MAX_NUMBERS
 from scoring.metrics_mut.records import to_passes
-from scoring.predictions import convert_detection_output, write_prediction
+from scoring.predictions import can_be_read, convert_detection_output, write_prediction
 from scoring.reading import read_bounded
 from scoring.rules import DEEPLUQ
 
@@ -121,20 +116,11 @@ def _refuse_many(
         return
     n_classes = length or len(each[0].vector or ())
     where = output.where(t, stem, each[-1].number)
-    if len(each) > MAX_DETECTIONS:
+    if not can_be_read(len(each), n_classes):
         raise DataError(
-            f"{where}: expected at most {MAX_DETECTIONS:,} detections of an image in a pass, got "
-            f"{len(each):,}; leave out those of low score"
-        )
-    if n_classes > MAX_CLASSES:
-        raise DataError(
-            f"{where}: expected class vectors of at most {MAX_CLASSES:,} entries, got {n_classes:,}"
-        )
-    # A number and its comma take two bytes at least.
-    if 2 * len(each) * n_classes > MAX_PREDICTION_BYTES:
-        raise DataError(
-            f"{where}: {len(each):,} detections of an image with vectors of {n_classes:,} entries "
-            f"are more than a prediction file may hold; leave out those of low score"
+            f"{where}: expected at most {MAX_DETECTIONS:,} detections of an image in a pass with "
+            f"vectors of at most {MAX_CLASSES:,} entries, and {MAX_NUMBERS:,} numbers in all; got "
+            f"{len(each):,} of {n_classes:,}; leave out those of low score"
         )
 
 

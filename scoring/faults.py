@@ -14,6 +14,7 @@ from scoring.limits import MAX_CLASSES
 
 NUMBERS: set[type] = {int, float}
 """Kinds of a coordinate, score or probability: true and false are none."""
+_LARGEST_WHOLE = 2**1023
 LABELS: set[type] = {int, float, str}
 """Kinds of a label: whole numbers, and what foreign files hold."""
 
@@ -100,11 +101,22 @@ def _fault_of(value: Any) -> str:
         return f"label must be finite, got {shown(label)}"
     if not _is_numbers([value.get("score", 0.0)]):
         return f"score must be a number, got {shown(value['score'])}"
+    for field in ("box", "score"):
+        numbers = value.get(field, 0.0)
+        if not _are_floats(numbers if isinstance(numbers, list) else [numbers]):
+            return f"{field} is out of range, got {shown(numbers)}"
     if not _is_numbers(value["logit"]) or not value["logit"]:
         return f"logit must be numbers, got {shown(value['logit'])}"
     if len(value["logit"]) > MAX_CLASSES:
         return f"logit must have at most {MAX_CLASSES:,} entries, got {len(value['logit']):,}"
+    if not _are_floats(value["logit"]):
+        return f"logit is out of range, got {shown(value['logit'])}"
     return ""
+
+
+def _are_floats(numbers: Sequence[Any]) -> bool:
+    """Return whether numbers are no larger than floats can be; NaN and infinity are."""
+    return all(isinstance(number, float) or abs(number) < _LARGEST_WHOLE for number in numbers)
 
 
 def _is_numbers(value: Any) -> bool:

@@ -1,6 +1,7 @@
 """Limits on what is read: generous for honest files, and met before memory is spent.
 
-A file at its limit is read in about a second; a larger one is refused by its size.
+A prediction file at its limits is read in a second or two and 500 MB; a larger one is refused by
+its size.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ the square of it."""
 MAX_MARKS = 40 * MAX_DETECTIONS
 """Objects, lists and quotation marks of a prediction file: an honest detection has 13 to 20. Each
 costs many times its bytes in memory."""
+
+MAX_NUMBERS = 4_000_000
+"""Numbers of a prediction file: 1,000 detections with vectors of 1,203 classes are 1.2 million."""
 
 MAX_CLASSES = 100_000
 """Entries of a class vector: LVIS has 1,203 classes, ImageNet-21k 21,841."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,18 +17,19 @@ from scoring.errors import ConfigError, DataError
 from scoring.faults import first_fault, where
 from scoring.files import write_atomic
 from scoring.json_text import first_repeated_key, parse_json
-from scoring.layout import prediction_name, prediction_path
-from scoring.limits import MAX_CLASSES, MAX_DETECTIONS, MAX_MARKS, MAX_PREDICTION_BYTES
+from scoring.layout import prediction_path
+from scoring.limits import (
+    MAX_CLASSES,
+    MAX_DETECTIONS,
+    MAX_NUMBERS,
+    MAX_PREDICTION_BYTES,
+)
+from scoring.pass_files import count_passes, few_detections, read_content
 from scoring.passes import Passes
 from scoring.reading import size_text
 
-_PREDICTION_NAME = re.compile(r"prediction_\d+\.json")
-_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
-"""A pipe among the files is not waited for."""
-_READ_AT_ONCE = 2**17 - 64
-"""Bytes; larger blocks are mapped and unmapped each time."""
-_MANY_BYTES = 2**20
-"""From this size on the marks of a file are counted before it is parsed."""
+_BESIDE_VECTOR = 8
+"""Commas of a detection beside those of its class vector."""
 _ADVICE = "write this pass again"
 
 
@@ -115,10 +114,11 @@ def encode_prediction(detections: Detections) -> bytes:
         DataError: A number is NaN or infinite, or the file would be too large to be read.
     """
     n, n_classes = len(detections), detections.n_classes
-    if n > MAX_DETECTIONS or n_classes > MAX_CLASSES:
+    if not can_be_read(n, n_classes):
         raise DataError(
             f"expected at most {MAX_DETECTIONS:,} detections with vectors of at most "
-            f"{MAX_CLASSES:,} classes, got {n:,} of {n_classes:,}; raise the score threshold"
+            f"{MAX_CLASSES:,} classes, and {MAX_NUMBERS:,} numbers in all; got {n:,} of "
+            f"{n_classes:,}; raise the score threshold"
         )
     order = np.argsort(-detections.scores, kind="stable")
     content = orjson.dumps(to_objects(detections.take(order)))
@@ -129,6 +129,17 @@ def encode_prediction(detections: Detections) -> bytes:
             f"the score threshold"
         )
     return content
+
+
+def can_be_read(n_detections: int, n_classes: int) -> bool:
+    """Return whether so many detections with vectors of so many classes make a file in the limits.
+
+    Example:
+        >>> can_be_read(1_000, 1_203), can_be_read(10_000, 1_203)
+        (True, False)
+    """
+    numbers = n_detections * (n_classes + _BESIDE_VECTOR)
+    return n_detections <= MAX_DETECTIONS and n_classes <= MAX_CLASSES and numbers <= MAX_NUMBERS
 
 
 def write_prediction(path: Path, detections: Detections) -> bytes:
@@ -170,7 +181,7 @@ def read_passes(
     total = count_passes(folder) if n_passes is None else n_passes
     if total < 1:
         raise DataError(f"{folder}: expected prediction_0.json, found no such file")
-    contents = [_read(folder, t, total) for t in range(total)]
+    contents = [read_content(folder, t, total) for t in range(total)]
     passes = plain_passes(contents)
     if passes is None:
         passes = _any_passes(contents, folder)
@@ -207,76 +218,6 @@ def _any_passes(contents: Sequence[bytes], folder: Path) -> Passes:
         raise first_fault(objects, folder) from None
 
 
-def _read(folder: Path, t: int, total: int) -> bytes:
-    """Return the content of a prediction file."""
-    try:
-        # Half the time of Path.read_bytes, of which a sweep has hundreds of thousands.
-        handle = os.open(f"{folder}{os.sep}{prediction_name(t)}", _FLAGS)
-        try:
-            content = os.read(handle, _READ_AT_ONCE)
-            while (chunk := os.read(handle, _READ_AT_ONCE)) and len(
-                content
-            ) <= MAX_PREDICTION_BYTES:
-                content += chunk
-        finally:
-            os.close(handle)
-    except FileNotFoundError:
-        raise DataError(_missing_pass(folder, t, total)) from None
-    except OSError as error:
-        raise DataError(
-            f"{prediction_path(folder, t)}: pass {t} cannot be read ({error.strerror})"
-        ) from error
-    if len(content) > _MANY_BYTES:
-        _refuse_many(content, folder, t)
-    return content
-
-
-def _refuse_many(content: bytes, folder: Path, t: int) -> None:
-    """Raise if a large file exceeds a limit, before it is parsed."""
-    if len(content) > MAX_PREDICTION_BYTES:
-        raise DataError(
-            f"{prediction_path(folder, t)}: expected a prediction file of at most "
-            f"{size_text(MAX_PREDICTION_BYTES)}, which it exceeds"
-        )
-    if sum(content.count(mark) for mark in (b"{", b"[", b'"')) > MAX_MARKS:
-        raise DataError(
-            f"{prediction_path(folder, t)}: {_few_detections()}, got a file of more than "
-            f"{MAX_MARKS:,} objects, lists and quotation marks"
-        )
-
-
-def _few_detections() -> str:
-    return f"expected at most {MAX_DETECTIONS:,} detections"
-
-
-def count_passes(folder: Path) -> int:
-    """Return how many files `prediction_0.json`, `prediction_1.json`, ... there are up to a gap.
-
-    Raises:
-        DataError: A later file exists beyond the gap.
-    """
-    total = 0
-    while prediction_path(folder, total).is_file():
-        total += 1
-    found = _files_there(folder)
-    if found > total:
-        raise DataError(_missing_pass(folder, total, found))
-    return total
-
-
-def _files_there(folder: Path) -> int:
-    if not folder.is_dir():
-        return 0
-    return sum(1 for path in folder.iterdir() if _PREDICTION_NAME.fullmatch(path.name))
-
-
-def _missing_pass(folder: Path, t: int, total: int) -> str:
-    return (
-        f"pass {t} is missing under {folder} (T={total}, {_files_there(folder)} files are there); "
-        f"run 'uamt run' again to finish it, or score the first passes with --passes"
-    )
-
-
 def _parse(content: bytes, folder: Path, t: int) -> dict[str, Any]:
     path = str(prediction_path(folder, t))
     parsed = parse_json(content, path, _ADVICE)
@@ -285,7 +226,7 @@ def _parse(content: bytes, folder: Path, t: int) -> dict[str, Any]:
             f"{path}: expected an object of detections by id, got a {type(parsed).__name__}"
         )
     if len(parsed) > MAX_DETECTIONS:
-        raise DataError(f"{path}: {_few_detections()}, got {len(parsed):,}")
+        raise DataError(f"{path}: {few_detections()}, got {len(parsed):,}")
     if has_repeated_key(content, parsed):
         key = first_repeated_key(content, path)
         if key is not None:

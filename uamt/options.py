@@ -225,7 +225,7 @@ def unknown_key(where: str, key: str) -> ConfigError:
 def _flatten(table: Mapping[str, Any], above: str) -> Iterator[tuple[str, Any]]:
     for name, value in table.items():
         key = f"{above}{name}"
-        is_option = key in BY_KEY and (BY_KEY[key].shape == "table" or not value)
+        is_option = key in BY_KEY and BY_KEY[key].shape == "table"
         is_above = any(known.startswith(f"{key}.") for known in BY_KEY)
         # An empty table of no such name would be passed over in silence.
         if isinstance(value, dict) and not is_option and (value or is_above):

@@ -15,7 +15,8 @@ from scoring import columns
 from scoring.detections import Detections
 from scoring.errors import ConfigError, DataError
 from scoring.layout import prediction_path
-from scoring.predictions import count_passes, read_passes, to_objects, write_prediction
+from scoring.pass_files import count_passes
+from scoring.predictions import read_passes, to_objects, write_prediction
 from tests.scoring.scenes import found
 
 ONE = found([(0, 0, 4, 2)])
