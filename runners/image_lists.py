@@ -12,12 +12,13 @@ import yaml
 
 from scoring.errors import DataError
 from scoring.exchange import read_json
+from scoring.faults import shown
 from scoring.image_names import check_image_name
+from scoring.limits import MAX_LIST_BYTES, MAX_YAML_BYTES
+from scoring.reading import read_bounded, read_text
 from scoring.stems import IMAGE_SUFFIXES
 
 _SPLITS = ("train", "val", "test")
-_MOST_BYTES = 200_000
-"""Of a YOLO data.yaml, which holds a few paths and the names of classes."""
 
 
 class Listed(NamedTuple):
@@ -50,7 +51,7 @@ def coco_images(file: Path, image_root: Path | None = None) -> list[Listed]:
         name = entry.get("file_name") if isinstance(entry, dict) else None
         where = f"{file}: images[{number}]"
         if not isinstance(name, str):
-            raise DataError(f"{where}: expected a file_name that is text, got {name!r:.80}")
+            raise DataError(f"{where}: expected a file_name that is text, got {shown(name)}")
         names.append(_inside(name, where))
     return _below(image_root or file.parent, names, file)
 
@@ -66,9 +67,9 @@ def listed_images(file: Path, image_root: Path | None = None) -> list[Listed]:
         DataError: As `coco_images`.
     """
     try:
-        lines = file.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{file}: expected an image a line as UTF-8 ({error})") from error
+        lines = read_text(file, MAX_LIST_BYTES, "a list with an image a line").splitlines()
+    except FileNotFoundError as error:
+        raise DataError(f"{file}: cannot be read ({error.strerror})") from error
     numbered = [(n, line.strip()) for n, line in enumerate(lines, start=1) if line.strip()]
     if not numbered:
         raise DataError(f"{file}: expected an image a line, got none")
@@ -87,7 +88,7 @@ def listed_images(file: Path, image_root: Path | None = None) -> list[Listed]:
     for number, line in numbered:
         if len(line.split()) != 1:
             raise DataError(
-                f"{file}: line {number}: expected one image id, got {line!r:.80}; lists of one "
+                f"{file}: line {number}: expected one image id, got {shown(line)}; lists of one "
                 f"class say which images hold it, not which belong to a set"
             )
         names.append(by_id.get(line) or _inside(f"{line}.jpg", f"{file}: line {number}"))
@@ -120,7 +121,7 @@ def yolo_splits(file: Path, image_root: Path | None, walk: Walk) -> dict[str, li
     if base is None:
         given = content.get("path") or "."
         if not isinstance(given, str):
-            raise DataError(f"{file}: path: expected text, got {given!r:.80}")
+            raise DataError(f"{file}: path: expected text, got {shown(given)}")
         base = file.parent / (given if given == "." else _inside(given, f"{file}: path"))
     splits: dict[str, list[Listed]] = {}
     for split in _SPLITS:
@@ -131,7 +132,7 @@ def yolo_splits(file: Path, image_root: Path | None, walk: Walk) -> dict[str, li
         for entry in entries if isinstance(entries, list) else [entries]:
             where = f"{file}: {split}"
             if not isinstance(entry, str):
-                raise DataError(f"{where}: expected paths, got {entry!r:.80}")
+                raise DataError(f"{where}: expected paths, got {shown(entry)}")
             found.update(dict.fromkeys(_of_entry(base, entry, where, walk)))
         splits[split] = list(found)
     if not splits:
@@ -163,12 +164,9 @@ def _of_entry(base: Path, entry: str, where: str, walk: Walk) -> list[Listed]:
 
 def _read_yaml(file: Path) -> Mapping[str, Any]:
     try:
-        with file.open("rb") as opened:
-            content = opened.read(_MOST_BYTES + 1)
-    except OSError as error:
+        content = read_bounded(file, MAX_YAML_BYTES, "a YOLO data.yaml")
+    except FileNotFoundError as error:
         raise DataError(f"{file}: cannot be read ({error.strerror})") from error
-    if len(content) > _MOST_BYTES:
-        raise DataError(f"{file}: expected a YOLO data.yaml of at most {_MOST_BYTES} bytes")
     try:
         # Of all loaders the one that makes nothing but texts, lists and mappings.
         loaded = yaml.load(content, Loader=yaml.BaseLoader)

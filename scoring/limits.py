@@ -58,6 +58,9 @@ MAX_TABLE_BYTES = 512 * 2**20
 MAX_LIST_BYTES = 64 * 2**20
 """A text or JSON list of images: half a million names."""
 
+MAX_YAML_BYTES = 2**17
+"""A YOLO data.yaml, a few paths and the names of classes: those of LVIS take 36 KB."""
+
 MAX_PICKLE_BYTES = 16 * 2**20
 """A pickled list of paths: 200,000 and more."""
 

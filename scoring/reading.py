@@ -58,10 +58,10 @@ def size_text(n_bytes: int) -> str:
     """Return a size in words.
 
     Example:
-        >>> size_text(2**20), size_text(32 * 2**20)
-        ('1 MiB', '32 MiB')
+        >>> size_text(2**17), size_text(32 * 2**20)
+        ('128 KiB', '32 MiB')
     """
-    return f"{n_bytes // 2**20:,} MiB"
+    return f"{n_bytes // 2**20:,} MiB" if n_bytes >= 2**20 else f"{n_bytes // 2**10} KiB"
 
 
 def read_text(path: Path, most: int, what: str, *, may_be_pipe: bool = False) -> str:

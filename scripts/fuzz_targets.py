@@ -19,6 +19,7 @@ import numpy as np
 import orjson
 
 from mutators import get_operator
+from runners.image_sets import ImageSet
 from runners.ledger import Entry, Ledger, Unit, ledger_line
 from runners.manifest_file import read_manifest
 from runners.settings import Settings
@@ -230,6 +231,15 @@ def _sizes(path: Path) -> None:
     expect(all(0 < side < 1e9 for side in sides), "a size that is none")
 
 
+def _image_set(path: Path) -> None:
+    folder = path.parent
+    (folder / "photos").mkdir(exist_ok=True)
+    (folder / "photos" / "a.png").touch()
+    for image in ImageSet(path).images():
+        expect(image.path.resolve().is_relative_to(folder.resolve()), "an image elsewhere")
+        expect("\0" not in image.relative_path, "a name that none can be")
+
+
 def _json(value: Any) -> bytes:
     return orjson.dumps(value)
 
@@ -373,6 +383,27 @@ TARGETS: Mapping[str, Target] = {
                 f'test_suite,{",".join(COLUMNS)}\n"q""x,y"{_ROW[1:]}\n'.encode(),
             ),
             (b",", b"\n", b'"', b"nan", b"1e999", b"-1", b"0.5"),
+        ),
+        Target(
+            "image-set-coco",
+            "instances.json",
+            _image_set,
+            (_json({"images": [{"file_name": "photos/a.png"}, {"file_name": "b.png"}]}),),
+            (b'"file_name":', b'"../a.png"', b'"/a.png"', b'"C:a.png"'),
+        ),
+        Target(
+            "image-set-list",
+            "list.txt",
+            _image_set,
+            (b"photos/a.png\nb.png\n", b"./photos/a.png\r\n"),
+            (b"../", b"/", b"\\", b"C:"),
+        ),
+        Target(
+            "image-set-yolo",
+            "data.yaml",
+            _image_set,
+            (b"path: .\ntrain: photos\nval: [photos]\nnames: {0: a}\n", b"test: ../photos\n"),
+            (b"&a", b"*a", b"!!python/name:os.system", b": ", b"- ", b"../", b"|", b"<<: "),
         ),
         Target(
             "facts",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import struct
-import tomllib
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,8 +13,11 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageOps
 
-from scoring.errors import DataError
+from scoring.errors import DataError, UamtError
+from scoring.limits import MAX_EXPERIMENT_BYTES
+from scoring.reading import read_text
 from scoring.stems import IMAGE_SUFFIXES, output_names
+from uamt.toml_text import parse_toml
 
 _BROKEN = (OSError, SyntaxError, ValueError, EOFError, struct.error, zlib.error)
 """What Pillow raises on a file that is no image."""
@@ -129,8 +131,8 @@ def _saved(root: Path, model: str, suite: str) -> Iterator[Path]:
 def _configured(path: Path, suite: str) -> Iterator[Path]:
     """Yield the folders of a suite that a saved configuration names."""
     try:
-        saved = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError):
+        saved = parse_toml(read_text(path, MAX_EXPERIMENT_BYTES, "a saved file"), str(path))
+    except (FileNotFoundError, UamtError):
         return  # written by hand or not at all: nothing depends on it
     suites, images = saved.get("suites"), saved.get("images")
     if isinstance(suites, dict) and isinstance(suites.get(suite), str):

@@ -278,7 +278,8 @@ def figure_of(
 
 def _tracks(chosen: Chosen, rules: Rules) -> Any:
     """Return what became of the image's objects in the passes that both sides have, and T."""
-    from scoring.predictions import count_passes, read_passes
+    from scoring.pass_files import count_passes
+    from scoring.predictions import read_passes
     from scoring.tracks import track
 
     branch, root = chosen.branch, chosen.root

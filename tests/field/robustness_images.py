@@ -167,7 +167,7 @@ def coco(folder: Path, *names: object) -> None:
     (folder / "instances.json").write_text(json.dumps({"images": entries}))
 
 
-@case("COCO: broken JSON", *COCO, vague=r"(?<=got: ).*")
+@case("COCO: broken JSON", *COCO, vague=r"(?<=broken JSON \().*(?=\))")
 def coco_broken(folder: Path) -> None:
     (folder / "instances.json").write_text('{"images": [')
 

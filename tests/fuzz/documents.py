@@ -145,6 +145,21 @@ def coco_datasets(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
+image_sets = st.lists(words.filter(lambda name: ".." not in name), max_size=3, unique=True).map(
+    lambda listed: ["photos/a.png", *(f"{name}.png" for name in listed)]
+)
+
+
+def as_entries(listed: list[str]) -> dict[str, Any]:
+    """Return a COCO data set of these images."""
+    return {"images": [{"file_name": name} for name in listed]}
+
+
+def as_coco(listed: list[str]) -> bytes:
+    """Return the same as a file."""
+    return json.dumps(as_entries(listed)).encode()
+
+
 coco_results = st.lists(
     st.fixed_dictionaries(
         {

@@ -38,6 +38,11 @@ VALID: dict[str, st.SearchStrategy[bytes]] = {
     "sizes": st.lists(
         st.tuples(d.words, st.integers(1, 99)), min_size=1, unique_by=lambda x: x[0].casefold()
     ).map(lambda rows: "".join(f"{name}.jpg,{side},{side}\n" for name, side in rows).encode()),
+    "image-set-coco": d.image_sets.map(d.as_coco),
+    "image-set-list": d.image_sets.map("\n".join).map(str.encode),
+    "image-set-yolo": d.as_json(
+        st.fixed_dictionaries({"train": st.just("photos"), "names": d.words})
+    ),
 }
 SPOILT: dict[str, st.SearchStrategy[bytes]] = {
     "predictions": d.changed(d.detections()),
@@ -49,7 +54,11 @@ SPOILT: dict[str, st.SearchStrategy[bytes]] = {
     "coco-results": d.changed(d.coco_results),
     "facts": d.changed(d.facts),
     "image-list-json": d.changed(st.lists(d.names, max_size=4)),
-    **{name: d.spoilt(VALID[name]) for name in ("yolo", "table", "image-list", "sizes")},
+    "image-set-coco": d.changed(d.image_sets.map(d.as_entries)),
+    **{
+        name: d.spoilt(VALID[name])
+        for name in ("yolo", "table", "image-list", "sizes", "image-set-list", "image-set-yolo")
+    },
 }
 
 
