@@ -38,6 +38,7 @@ from runners.passes import run_mutant, run_original
 from runners.prepared import Campaign, Prepared
 from runners.settings import Chunk, Settings, arithmetic
 from scoring.errors import ConfigError, DataError
+from scoring.layout import refuse_long_names
 from scoring.predictions import encode_prediction
 
 __all__ = [
@@ -160,6 +161,10 @@ class _Start:
     @classmethod
     def of(cls, campaign: Campaign) -> _Start:
         check_operators(campaign.detector, campaign.operators)
+        refuse_long_names(
+            [(mutant.operator, mutant.tag) for mutant in campaign.mutants()],
+            {f"{ref.suite}/{ref.relative_path}": ref.stem for ref in campaign.images},
+        )
         fingerprints = {ref: _fingerprint(ref) for ref in campaign.images}
         with arithmetic(campaign.settings.threads, campaign.settings.precision):
             key, image = next(_usable_images(campaign))

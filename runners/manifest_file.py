@@ -21,6 +21,8 @@ from scoring.manifest import read_manifest_file
 from scoring.tags import tag_order
 
 FORMAT = 1
+SKIPPED = "skipped"
+"""Key of a model's images that could not be read, by suite; absent if there is none."""
 
 _ADVICE = "use another --out or --name, or --redo-changed to run again what this touches"
 
@@ -113,6 +115,12 @@ def merged_manifest(
     before = manifest["models"].get(model)
     merged = dict(section)
     if before is not None:
+        skipped = {
+            suite: [path for path in paths if listed is None or path in listed.get(suite, paths)]
+            for suite, paths in before.get(SKIPPED, {}).items()
+        }
+        if any(skipped.values()):
+            merged[SKIPPED] = {suite: paths for suite, paths in skipped.items() if paths}
         changes = list(_changes(before, section))
         if changes and not redo_changed:
             raise ConfigError(
@@ -182,10 +190,42 @@ def merge_model(root: Path, model: str, section: Mapping[str, Any], **how: Any) 
         ConfigError: A setting or an image changed; the fields are named with both values.
     """
     manifest = merged_manifest(root, model, section, **how)
-    path = root / MANIFEST_NAME
-    remove_leftovers(path)
+    remove_leftovers(root / MANIFEST_NAME)
+    _write(root, manifest)
+
+
+def record_skipped(
+    root: Path,
+    model: str,
+    tried: Collection[tuple[str, str]],
+    unreadable: Collection[tuple[str, str]],
+) -> None:
+    """Enter the images that a run could not read, and take out those that it could.
+
+    Args:
+        root: The experiment's folder.
+        model: The model's folder name.
+        tried: Suite and path of every image of the run.
+        unreadable: Those of them that could not be read.
+    """
+    manifest = read_manifest(root)
+    section = manifest["models"][model]
+    before = {(suite, path) for suite, paths in section.get(SKIPPED, {}).items() for path in paths}
+    now = before.difference(tried).union(unreadable)
+    if now == before:
+        return
+    section.pop(SKIPPED, None)
+    if now:
+        suites = dict.fromkeys(suite for suite, _ in now)
+        section[SKIPPED] = {
+            suite: sorted(path for of, path in now if of == suite) for suite in suites
+        }
+    _write(root, manifest)
+
+
+def _write(root: Path, manifest: Mapping[str, Any]) -> None:
     options = orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2
-    write_atomic(path, orjson.dumps(manifest, option=options) + b"\n")
+    write_atomic(root / MANIFEST_NAME, orjson.dumps(manifest, option=options) + b"\n")
 
 
 def _changes(before: Mapping[str, Any], section: Mapping[str, Any]) -> Iterator[str]:

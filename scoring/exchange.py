@@ -11,6 +11,7 @@ import numpy as np
 
 from scoring.detections import Detections
 from scoring.errors import ConfigError, DataError
+from scoring.folder_names import is_unseen
 from scoring.json_text import parse_json
 from scoring.layout import Branch, prediction_path
 from scoring.limits import MAX_CLASSES, MAX_DETECTIONS, MAX_EXCHANGE_BYTES, MAX_NUMBERS
@@ -33,7 +34,7 @@ class Found(NamedTuple):
     """entry or line of the file, for messages"""
 
 
-_SEPARATORS = frozenset("/\\\0")
+_SEPARATORS = frozenset("/\\")
 """What would take a folder's name somewhere else."""
 
 
@@ -85,8 +86,8 @@ def check_output(output: ForeignOutput, on_pass: Callable[[], None] = lambda: No
             hold. The message names file, entry and what was expected.
     """
     for stem, name in output.files.items():
-        if not stem or set(stem) & _SEPARATORS:
-            raise DataError(f"image '{name}': expected a name for its results, got {stem!r}")
+        if not stem or set(stem) & _SEPARATORS or any(map(is_unseen, stem)):
+            raise DataError(f"image {name!r}: expected a name for its results, got {stem!a}")
     length: int | None = None
     n_detections = n_full = 0
     for t in range(output.n_passes):

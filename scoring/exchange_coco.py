@@ -11,6 +11,7 @@ from typing import Any
 from scoring.errors import ConfigError, DataError
 from scoring.exchange import Found, read_json
 from scoring.faults import NUMBERS, kinds, shown
+from scoring.image_names import check_image_name
 from scoring.limits import MAX_NAME
 from scoring.stems import Names, equal_names, output_names
 
@@ -51,7 +52,8 @@ def read_coco_images(path: Path, names: Names = "stem") -> CocoImages:
         names: Results are named by the file's stem, or by its whole path.
 
     Raises:
-        DataError: The file or a field is missing or broken, or an id is there twice.
+        DataError: The file or a field is missing or broken, an id is there twice, or a file name
+            leads out of its folder.
         ConfigError: Two images share an output name.
     """
     content = read_json(path)
@@ -60,7 +62,10 @@ def read_coco_images(path: Path, names: Names = "stem") -> CocoImages:
     for field in ("file_name", "stem"):
         _refuse_other_than_names(images, "images", field, path)
     _refuse_other_than_names(categories, "categories", "name", path, {str, *NUMBERS})
-    paths = [image["file_name"].replace("\\", "/") for image in images]
+    paths = [
+        check_image_name(image["file_name"], f"{path}: images[{number}]")
+        for number, image in enumerate(images)
+    ]
     named = zip(images, output_names(paths, names), strict=True)
     stems = [image.get("stem", name) for image, name in named]
     twins = equal_names(stems)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from scoring.errors import ConfigError
 
 ORIGINAL_TAGS = {"mc_dropout": "0", "mc_dropblock": "0_1"}
 """Tag of the unmutated model, per operator; any other operator writes `0`."""
@@ -60,6 +63,34 @@ class Branch:
         if self.suite != _ONLY_PUBLISHED_SUITE:
             folder /= self.suite
         return folder / self.operator / f"mutant_{tag}.csv"
+
+
+LONGEST_NAME = 255
+"""Bytes of the name of a file or folder, on every common file system."""
+
+
+def refuse_long_names(mutants: Iterable[tuple[str, str]], stems: Mapping[str, str]) -> None:
+    """Refuse images whose results would lie in folders of names that no file system takes.
+
+    Args:
+        mutants: Operator and tag of each.
+        stems: Image -> name of its results.
+
+    Raises:
+        ConfigError: A name is too long; the message lists the images.
+    """
+    prefixes = [Branch(operator, "").prefix(tag) for operator, tag in mutants]
+    longest = max(prefixes, key=lambda prefix: len(prefix.encode()), default="")
+    room = LONGEST_NAME - len(longest.encode())
+    bad = [image for image, stem in stems.items() if len(stem.encode()) > room]
+    if bad:
+        shown = ", ".join(repr(f"{i[:40]}...{i[-20:]}" if len(i) > 80 else i) for i in bad[:5])
+        raise ConfigError(
+            f"expected names of results of at most {room} bytes, for folders are called "
+            f"'{longest}NAME' and no name may have more than {LONGEST_NAME}; longer: {shown}"
+            f"{f' and {len(bad) - 5} more' if len(bad) > 5 else ''}; give these images shorter "
+            f"names, or fewer folders where results are named by path"
+        )
 
 
 def prediction_name(t: int) -> str:

@@ -67,5 +67,8 @@ MAX_PICKLE_BYTES = 16 * 2**20
 MAX_PICKLE_STEPS = 2_000_000
 """Instructions of a pickled list: a path takes about 14."""
 
+MAX_PICKLE_CHARACTERS = 100_000_000
+"""Of all paths of a pickled list: one that is named again and again takes a few bytes each time."""
+
 MAX_PASSES = 100_000
 """T of a campaign: the study has 10."""

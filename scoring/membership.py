@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from scoring.errors import ConfigError, DataError
 from scoring.faults import shown
+from scoring.folder_names import check_folder_name
 from scoring.json_text import read_record
 from scoring.limits import MAX_LIST_BYTES, MAX_NAME
 from scoring.reading import read_text
@@ -110,7 +111,6 @@ def parse_members(options: Sequence[str]) -> list[Members]:
             raise ConfigError(f"--suite: expected NAME=FILE, got {option!r}")
         if suite in suites:
             raise ConfigError(f"--suite: '{suite}' is given twice")
-        if PurePosixPath(suite).name != suite or suite in (".", "..") or "\\" in suite:
-            raise ConfigError(f"--suite: '{suite}' cannot be the name of a folder")
+        check_folder_name(suite, "--suite")
         suites[suite] = read_members(suite, Path(file))
     return list(suites.values())

@@ -1,21 +1,24 @@
-"""Foreign pickles as data: lists of paths and strings, and nothing else, on any system."""
+"""Foreign pickles as data: lists of paths and strings, and nothing else, on any system.
+
+Python's own unpickler is not used: even one that may look up no name can be made to fill the
+memory, or to hash for ever, by a few bytes. Here the instructions that such lists consist of are
+followed one by one, with a limit on everything they can make, and all others are refused.
+"""
 
 from __future__ import annotations
 
 import io
-import pickle
 import pickletools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
-from typing import BinaryIO, Never
+from typing import Any, BinaryIO
 
 from scoring.errors import DataError
-from scoring.faults import shown
-from scoring.limits import MAX_PICKLE_BYTES, MAX_PICKLE_STEPS
+from scoring.limits import MAX_NAME, MAX_PICKLE_BYTES, MAX_PICKLE_CHARACTERS, MAX_PICKLE_STEPS
 from scoring.reading import read_bounded, size_text
 
 _MODULES = frozenset({"pathlib", "pathlib._local"})
-_PATHS: dict[str, type[PurePath]] = {
+_PATHS: Mapping[str, type[PurePath]] = {
     "PosixPath": PurePosixPath,
     "PurePosixPath": PurePosixPath,
     "WindowsPath": PureWindowsPath,
@@ -24,123 +27,239 @@ _PATHS: dict[str, type[PurePath]] = {
     "PurePath": PurePosixPath,
 }
 
-# What the unpickler raises on bytes that are no pickle, or one that misuses what it names.
-_BROKEN = (
-    pickle.UnpicklingError,
-    EOFError,
-    ValueError,
-    TypeError,
-    AttributeError,
-    LookupError,
-    OverflowError,
-    MemoryError,
-    ImportError,
-    Warning,  # of a text with an unknown escape, where warnings are errors
-)
-
-_MEMO_STEPS = frozenset({"PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE"})
-_TUPLE_STEPS = frozenset({"EMPTY_TUPLE", "TUPLE", "TUPLE1", "TUPLE2", "TUPLE3"})
-_BEHIND_TUPLES = frozenset({"REDUCE", "NEWOBJ", "STOP"})
-_CONTAINER_STEPS = frozenset({"EMPTY_LIST", "EMPTY_DICT", "EMPTY_SET", "LIST", "DICT", "FROZENSET"})
-_MOST_CONTAINERS = 1000
-_EXPECTED = "expected a pickled list of paths or strings"
-
-
-class _PathMaker:
-    """Stands in for a path class: calling it gives the path's text.
-
-    It takes no attributes, and neither does a text: a pickle has nothing that it could change.
-    """
-
-    __slots__ = ("_make",)
-    _make: type[PurePath]
-
-    def __init__(self, make: type[PurePath]) -> None:
-        object.__setattr__(self, "_make", make)
-
-    def __setattr__(self, name: str, value: object) -> Never:
-        raise AttributeError(f"a pickle tried to set '{name}'")
-
-    def __call__(self, *parts: str) -> str:
-        if not all(isinstance(part, str) for part in parts):
-            raise TypeError("the parts of a path must be strings")
-        return self._make(*parts).as_posix()
-
 
 class _RefusedError(Exception):
-    """The pickle names something that is no path class."""
+    """The pickle holds something that is neither path nor string nor a list of them."""
 
 
-class _PathUnpickler(pickle.Unpickler):
-    def find_class(self, module: str, name: str) -> Callable[..., str]:
-        if module not in _MODULES or name not in _PATHS:
-            raise _RefusedError(f"{module}.{name}")
-        return _PathMaker(_PATHS[name])
-
-    def persistent_load(self, pid: object) -> Never:
-        raise _RefusedError(f"persistent object {shown(pid)}")
+class _Mark:
+    """Where the items of a list or tuple begin on the stack."""
 
 
-def _refuse_bombs(content: bytes, where: str) -> None:
-    """Raise if following a pickle would cost more than a list of paths does.
-
-    A few bytes can ask for a memo of gigabytes or, as a tuple in tuples in a set, for more stack
-    than there is, which ends the process.
-
-    Raises:
-        DataError: It has too many steps or containers, a memo far beyond its size, or tuples that
-            are neither the parts of a path nor the list.
-        Exceptions of `_BROKEN`: It is no pickle.
-    """
-    n_containers, before = 0, ""
-    texts: list[object] = []
-    for number, (step, argument, _) in enumerate(pickletools.genops(content)):
-        name = step.name
-        if name in _MEMO_STEPS:
-            if argument is not None and argument > number:
-                raise DataError(f"{where}: {_EXPECTED}, got a memo of {shown(argument)} entries")
-            continue
-        n_containers += name in _CONTAINER_STEPS
-        if number >= MAX_PICKLE_STEPS or n_containers > _MOST_CONTAINERS:
-            raise DataError(f"{where}: {_EXPECTED}, got one far too large")
-        if _is_refused(name, str(argument).split(" ") if argument else texts):
-            return  # the unpickler comes no further, and says what is named
-        if before in _TUPLE_STEPS and name not in _BEHIND_TUPLES:
-            raise DataError(f"{where}: {_EXPECTED}, got tuples in it")
-        texts = [*texts[-1:], argument] if isinstance(argument, str) else []
-        before = name
-
-
-def _is_refused(name: str, named: Sequence[object]) -> bool:
-    """Return whether a step surely names what is no path class.
+class _PathClass:
+    """A path class that the pickle names.
 
     Args:
-        name: The step.
-        named: Module and name, as far as they are known.
+        make: What joins its parts.
     """
-    if name in ("PERSID", "BINPERSID"):
-        return True
-    return (
-        name in ("GLOBAL", "INST", "STACK_GLOBAL")
-        and len(named) == 2
-        and not (named[0] in _MODULES and named[1] in _PATHS)
-    )
+
+    def __init__(self, make: type[PurePath]) -> None:
+        self.make = make
+
+
+class _List(list[Any]):
+    """A list or set of the pickle."""
+
+
+class _Other:
+    """A value that is neither path nor string: it is not made, only called what it is.
+
+    Args:
+        kind: The name of its type.
+    """
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+
+
+_MARK = _Mark()
+
+
+class _Machine:
+    """Follows the instructions of a pickle, as far as lists of paths need them."""
+
+    def __init__(self) -> None:
+        self.stack: list[Any] = []
+        self.memo: dict[int, Any] = {}
+        self._n_characters = 0
+
+    def text(self, text: str) -> None:
+        """Push a string."""
+        if len(text) > MAX_NAME:
+            raise _RefusedError(f"a text of {len(text)} characters")
+        self.stack.append(text)
+
+    def named(self, module: str, name: str) -> None:
+        """Push a path class."""
+        if module not in _MODULES or name not in _PATHS:
+            raise _RefusedError(f"'{_short(module)}.{_short(name)}'")
+        self.stack.append(_PathClass(_PATHS[name]))
+
+    def called(self) -> None:
+        """Call a path class: the only thing that a pickle may call."""
+        parts, called = self.stack.pop(), self.stack.pop()
+        if not isinstance(called, _PathClass):
+            raise _RefusedError(f"a call of something {_kind(called)}")
+        if not isinstance(parts, tuple) or not all(isinstance(part, str) for part in parts):
+            raise _RefusedError("a path whose parts are no strings")
+        if sum(map(len, parts)) + len(parts) > MAX_NAME:
+            raise _RefusedError(f"a path of more than {MAX_NAME} characters")
+        self.stack.append(called.make(*parts).as_posix())
+
+    def since_mark(self) -> list[Any]:
+        """Return and take away what lies on the stack above the last mark."""
+        items: list[Any] = []
+        while (item := self.stack.pop()) is not _MARK:
+            items.append(item)
+        return items[::-1]
+
+    def extend(self, items: list[Any]) -> None:
+        """Add items to the list below them."""
+        target = self.stack[-1]
+        if not isinstance(target, _List):
+            raise _RefusedError(f"items added to something {_kind(target)}")
+        for item in items:
+            if not isinstance(item, str):
+                raise _RefusedError(f"item {len(target)} {_kind(item)}")
+            self._n_characters += len(item)
+            if self._n_characters > MAX_PICKLE_CHARACTERS:
+                raise _RefusedError(
+                    f"paths of more than {MAX_PICKLE_CHARACTERS} characters together"
+                )
+            target.append(item)
+
+    def dict_of(self, items: list[Any]) -> None:
+        """Push a dict, whose keys and values are passed over."""
+        self.stack.append(_Other("dict"))
+        self.set_items(items)
+
+    def set_items(self, items: list[Any]) -> None:
+        """Pass over the keys and values of a dict below them."""
+        target = self.stack[-1]
+        if not isinstance(target, _Other) or target.kind != "dict":
+            raise _RefusedError(f"keys and values added to something {_kind(target)}")
+
+    def tuple_of(self, count: int) -> None:
+        """Push a tuple of the last items."""
+        if len(self.stack) < count:
+            raise IndexError
+        items = tuple(self.stack[len(self.stack) - count :])
+        del self.stack[len(self.stack) - count :]
+        self.stack.append(items)
+
+    def stack_global(self) -> None:
+        """Push the class whose module and name lie on the stack."""
+        name, module = self.stack.pop(), self.stack.pop()
+        if not isinstance(name, str) or not isinstance(module, str):
+            raise _RefusedError("a class whose name is no string")
+        self.named(module, name)
+
+    def global_(self, argument: str) -> None:
+        """Push the class that an argument `module name` names."""
+        module, _, name = argument.partition(" ")
+        self.named(module, name)
+
+    def list_of(self, items: list[Any]) -> None:
+        """Push a list of items."""
+        self.stack.append(_List())
+        self.extend(items)
+
+    def add_one(self) -> None:
+        """Add the last item to the list below it."""
+        self.extend([self.stack.pop()])
+
+    def instance(self, argument: str) -> None:
+        """Call the class that an argument names with what lies above the last mark."""
+        parts = tuple(self.since_mark())
+        self.global_(argument)
+        self.stack.append(parts)
+        self.called()
+
+
+def _kind(value: object) -> str:
+    if isinstance(value, _Other):
+        return f"of type {value.kind}"
+    names = {str: "str", tuple: "tuple", _List: "list", _PathClass: "path class"}
+    return f"of type {names.get(type(value), 'mark')}"
+
+
+def _short(text: str) -> str:
+    text = text if len(text) <= 60 else f"{text[:57]}..."
+    return text if text.isprintable() else ascii(text)[1:-1]
+
+
+_Step = Callable[[_Machine, Any], object]
+
+_OTHERS = {
+    "int": ("INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4"),
+    "float": ("FLOAT", "BINFLOAT"),
+    "bool": ("NEWTRUE", "NEWFALSE"),
+    "NoneType": ("NONE",),
+    "bytes": ("BINBYTES", "SHORT_BINBYTES", "BINBYTES8", "BYTEARRAY8"),
+    "dict": ("EMPTY_DICT",),
+}
+"""Instructions that make values of other types."""
+
+
+def _push(kind: str) -> _Step:
+    return lambda machine, argument: machine.stack.append(_Other(kind))
+
+
+_STEPS: Mapping[str, _Step] = {
+    **dict.fromkeys(("PROTO", "FRAME"), lambda machine, argument: None),
+    **dict.fromkeys(
+        ("BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8", "UNICODE"),
+        lambda machine, argument: machine.text(argument),
+    ),
+    **dict.fromkeys(
+        ("STRING", "BINSTRING", "SHORT_BINSTRING"),  # of Python 2
+        lambda machine, argument: machine.text(argument),
+    ),
+    **{name: _push(kind) for kind, names in _OTHERS.items() for name in names},
+    "DICT": lambda machine, argument: machine.dict_of(machine.since_mark()),
+    "SETITEM": lambda machine, argument: machine.set_items(
+        [machine.stack.pop(), machine.stack.pop()]
+    ),
+    "SETITEMS": lambda machine, argument: machine.set_items(machine.since_mark()),
+    "MARK": lambda machine, argument: machine.stack.append(_MARK),
+    **dict.fromkeys(
+        ("EMPTY_LIST", "EMPTY_SET"), lambda machine, argument: machine.stack.append(_List())
+    ),
+    **dict.fromkeys(
+        ("LIST", "FROZENSET"), lambda machine, argument: machine.list_of(machine.since_mark())
+    ),
+    "APPEND": lambda machine, argument: machine.add_one(),
+    **dict.fromkeys(
+        ("APPENDS", "ADDITEMS"), lambda machine, argument: machine.extend(machine.since_mark())
+    ),
+    "EMPTY_TUPLE": lambda machine, argument: machine.tuple_of(0),
+    "TUPLE1": lambda machine, argument: machine.tuple_of(1),
+    "TUPLE2": lambda machine, argument: machine.tuple_of(2),
+    "TUPLE3": lambda machine, argument: machine.tuple_of(3),
+    "TUPLE": lambda machine, argument: machine.stack.append(tuple(machine.since_mark())),
+    "GLOBAL": lambda machine, argument: machine.global_(argument),
+    "STACK_GLOBAL": lambda machine, argument: machine.stack_global(),
+    "INST": lambda machine, argument: machine.instance(argument),
+    "REDUCE": lambda machine, argument: machine.called(),
+    "MEMOIZE": lambda machine, argument: machine.memo.__setitem__(
+        len(machine.memo), machine.stack[-1]
+    ),
+    **dict.fromkeys(
+        ("PUT", "BINPUT", "LONG_BINPUT"),
+        lambda machine, argument: machine.memo.__setitem__(argument, machine.stack[-1]),
+    ),
+    **dict.fromkeys(
+        ("GET", "BINGET", "LONG_BINGET"),
+        lambda machine, argument: machine.stack.append(machine.memo[argument]),
+    ),
+}
 
 
 def load_paths(file: BinaryIO, where: str) -> list[PurePosixPath]:
     """Return the paths of a pickled list of pathlib paths or strings.
 
-    No class but pathlib's path classes is ever looked up, so reading runs no foreign code.
+    No class is ever looked up and nothing is called, so reading runs no foreign code.
 
     Args:
         file: An open binary file.
         where: What messages call it.
 
     Raises:
-        DataError: The pickle names anything else, holds no list of paths or strings, or is broken.
+        DataError: The pickle holds anything else, is broken, or exceeds a limit of
+            `scoring.limits`.
 
     Example:
-        >>> import io
+        >>> import pickle
         >>> content = pickle.dumps([PureWindowsPath("C:/photos/a.png"), "b.png"])
         >>> [path.name for path in load_paths(io.BytesIO(content), "names.pkl")]
         ['a.png', 'b.png']
@@ -152,26 +271,36 @@ def load_paths(file: BinaryIO, where: str) -> list[PurePosixPath]:
             f"which it exceeds"
         )
     try:
-        _refuse_bombs(content, where)
-        found = _PathUnpickler(io.BytesIO(content)).load()
+        found = _run(content)
     except _RefusedError as refused:
         raise DataError(
-            f"{where}: expected a pickled list of paths or strings; it also names '{refused}', "
+            f"{where}: expected a pickled list of paths or strings; it holds {refused}, "
             f"which is not loaded"
         ) from refused
-    except _BROKEN as error:
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise DataError(f"{where}: cannot be read as a pickle of paths ({error})") from error
-    if not isinstance(found, list | tuple | set | frozenset):
-        raise DataError(
-            f"{where}: expected a pickled list of paths, got {type(found).__name__.lstrip('_')}"
-        )
-    for number, item in enumerate(found):
-        if not isinstance(item, str):
-            raise DataError(
-                f"{where}: item {number}: expected a path or a string, got "
-                f"{type(item).__name__.lstrip('_')}"
-            )
     return [PurePosixPath(item) for item in found]
+
+
+def _run(content: bytes) -> list[str]:
+    """Return the strings of the list or tuple that the instructions end in."""
+    machine = _Machine()
+    for number, (opcode, argument, _) in enumerate(pickletools.genops(content)):
+        if opcode.name == "STOP":
+            break
+        if number == MAX_PICKLE_STEPS:
+            raise _RefusedError(f"more than {MAX_PICKLE_STEPS} instructions")
+        step = _STEPS.get(opcode.name)
+        if step is None:
+            raise _RefusedError(f"an instruction {opcode.name}")
+        step(machine, argument)
+    found = machine.stack.pop()
+    if isinstance(found, tuple):
+        machine.list_of(list(found))
+        found = machine.stack.pop()
+    if not isinstance(found, _List):
+        raise _RefusedError(f"something {_kind(found)} in place of the list")
+    return found
 
 
 def read_paths(path: Path) -> list[PurePosixPath]:

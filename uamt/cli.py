@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import signal
 import sys
@@ -241,6 +242,9 @@ def given_options(arguments: argparse.Namespace) -> Mapping[str, Any]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command, say what it did, and return its exit code."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A name that the terminal's encoding lacks is shown escaped, rather than ending the job.
+        sys.stdout.reconfigure(errors="backslashreplace")
     arguments = build_parser().parse_args(argv)
     before = signal.signal(signal.SIGTERM, _interrupt)
     started = time.perf_counter()

@@ -204,7 +204,7 @@ def _without_passes(summary: Summary) -> Iterator[tuple[str, str]]:
     for (suite, image), message in skipped[:_SHOWN]:
         yield f"skipped image '{suite}/{image}'", message
     if len(skipped) > _SHOWN:
-        yield "skipped", f"{len(skipped) - _SHOWN:,} more images; the ledger lists them"
+        yield "skipped", f"{len(skipped) - _SHOWN:,} more images; manifest.json names them"
     crashes: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for entry in summary.crashed:
         unit = entry.unit

@@ -34,6 +34,12 @@ def resolve(file: Path | None, flags: Mapping[str, Any]) -> dict[str, Any]:
     """
     from_file = read_experiment_file(file) if file else {}
     values = {option.key: option.default for option in OPTIONS} | from_file | dict(flags)
+    for key, value in values.items():
+        if any(0xD800 <= ord(c) < 0xE000 for c in _texts(value)):
+            raise ConfigError(
+                f"{BY_KEY[key].flag}: expected text in UTF-8, got {value!a}; rename what it "
+                f"names, or set a locale of UTF-8 (LC_ALL=C.UTF-8)"
+            )
     if not values["model.name"]:
         raise ConfigError("expected a model: --model NAME, or name in [model] of the file")
     has_named_suites = isinstance(values["suites"], Mapping)
@@ -44,6 +50,13 @@ def resolve(file: Path | None, flags: Mapping[str, Any]) -> dict[str, Any]:
     if values["kill_rule"] != BY_KEY["kill_rule"].default and not values["curtail"]:
         raise ConfigError("--kill-rule: expected --curtail, which it says how to settle")
     return values
+
+
+def _texts(value: Any) -> str:
+    """Return all texts of an option's value as one."""
+    if isinstance(value, Mapping):
+        value = [*value, *value.values()]
+    return "".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def load(values: Mapping[str, Any]) -> Detector:

@@ -15,7 +15,7 @@ from scoring.exchange_coco import CocoImages
 from scoring.exchange_coco_results import CocoIds, dataset, export_sweep, ids_of
 from scoring.files import write_atomic
 from scoring.folder_names import check_folder_name
-from scoring.layout import ORIGINAL_TAGS, Branch, original_tag
+from scoring.layout import ORIGINAL_TAGS, Branch, original_tag, refuse_long_names
 from scoring.tags import dropblock_tag, dropout_tag
 from uamt.selection import select
 
@@ -112,7 +112,8 @@ def import_output(
         on_pass: Called for each pass that was checked, and again when it was written.
 
     Raises:
-        ConfigError: Predictions are there, or were made under other settings.
+        ConfigError: Predictions are there, were made under other settings, or an image's name is
+            too long.
         DataError: A file is missing or broken; nothing was written.
     """
     if repeat < 1 or (repeat > 1 and output.n_passes > 1):
@@ -120,6 +121,8 @@ def import_output(
             f"--repeat: expected 1 or more, and a single pass to repeat; got {repeat} for "
             f"{output.n_passes} passes"
         )
+    names = {name: stem for stem, name in output.files.items()}
+    refuse_long_names([(target.branch.operator, target.tag)], names)
     if not replace:
         refuse_existing(output, target.root, target.branch, target.tag)
     checked = check_output(output, on_pass)

@@ -176,6 +176,8 @@ def run_prepared(
 ) -> list[Summary]:
     """Run prepared campaigns, in this process, in a pool or on Ray; return what was done in each.
 
+    The manifests name the images that could not be read.
+
     Args:
         campaigns: As `prepare` returns them.
         workers: Number of processes, or of Ray actors.
@@ -183,11 +185,20 @@ def run_prepared(
         ray: How to use Ray; None leaves it out.
     """
     from runners.execution import run_serially
+    from runners.locks import folder_locked
+    from runners.manifest_file import record_skipped
     from runners.pool import run_in_pool
     from runners.ray_engine import run_on_ray
 
     if ray:
-        return run_on_ray(campaigns, workers, ray, on_unit)
-    if workers == 1:
-        return [run_serially(prepared, on_unit) for prepared in campaigns]
-    return run_in_pool(campaigns, workers, on_unit)
+        summaries = run_on_ray(campaigns, workers, ray, on_unit)
+    elif workers == 1:
+        summaries = [run_serially(prepared, on_unit) for prepared in campaigns]
+    else:
+        summaries = run_in_pool(campaigns, workers, on_unit)
+    for prepared, summary in zip(campaigns, summaries, strict=True):
+        campaign = prepared.campaign
+        tried = [(ref.suite, ref.relative_path) for ref in campaign.own_images]
+        with folder_locked(campaign.root):
+            record_skipped(campaign.root, campaign.detector.name, tried, summary.unreadable)
+    return summaries

@@ -12,6 +12,7 @@ from runners.image_sets import ImageSet
 from scoring.errors import ConfigError, DataError
 from scoring.exchange_coco import read_coco_images
 from scoring.faults import shown
+from scoring.image_names import check_image_name
 from scoring.limits import MAX_LIST_BYTES, MAX_NAME
 from scoring.reading import read_text
 from scoring.stems import Names, equal_names, output_names
@@ -78,6 +79,7 @@ def sizes_of_file(path: Path, names: Names = "stem") -> SizedImages:
                     f"{path}: line {number}: expected name,width,height in pixels, got "
                     f"{shown(','.join(row))}"
                 )
+            name = check_image_name(name, f"{path}: line {number}")
             if name in found:
                 raise DataError(f"{path}: line {number}: image {shown(name)} is there twice")
             found[name] = size

@@ -14,6 +14,7 @@ from scoring.declarations import Declared, Scores, guess_scores, read_declaratio
 from scoring.errors import DataError
 from scoring.examine_curtailed import examine_curtailed
 from scoring.examined import examine_branch, gather
+from scoring.folder_names import check_folder_name
 from scoring.judgement import judged
 from scoring.layout import Branch
 from scoring.rules import DEEPLUQ, STRICT, Rules
@@ -129,7 +130,7 @@ def score_root(
     selection = selection or select(root)
     sweeps = selection.sweeps
     results = out or root / "scores"
-    study = case_study or root.resolve().name
+    study = case_study_name(root, case_study)
     declared = read_declarations(root)
     guessed: dict[str, Scores] = {}
     facts: dict[Branch, BranchFacts] = {}
@@ -174,6 +175,21 @@ def score_root(
         )
     # `strict` judges suites side by side, and of curtailed ones it knows nothing.
     return Scored(suites, [] if has_curtailed else strict, tables, facts, guessed, selection)
+
+
+def case_study_name(root: Path, given: str | None) -> str:
+    """Return the name of the folder of an experiment's tables.
+
+    Args:
+        root: The experiment's folder, whose name it is if none is given.
+        given: The name, or None.
+
+    Raises:
+        ConfigError: The given one cannot be a folder's name.
+    """
+    if given is not None:
+        return check_folder_name(given, "case study")
+    return root.resolve().name or "experiment"
 
 
 def _write_tables(
