@@ -86,7 +86,7 @@ def test_many_are_counted_and_some_are_shown(
     assert run() == 4
     captured = capsys.readouterr()
     assert captured.err.count("skipped image ") == 10
-    assert "skipped 5 more images; manifest.json names them" in captured.err
+    assert "skipped: 5 more images; manifest.json names them" in captured.err
     assert "15 unreadable images." in captured.out
 
 
