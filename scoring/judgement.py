@@ -7,13 +7,18 @@ from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
+from scoring.aggregates import MUTANT_COLUMN, mutant_id
 from scoring.kill_rules import KillRule
 from scoring.results import ModelResults
 from scoring.rules import DEEPLUQ, STRICT, Rules
 from scoring.suite_kills import suite_kills
 from scoring.suites import SuiteScores
 from scoring.summary import VERDICT_KIND, rank
+from scoring.tables import STEM_COLUMN
+
+STRICT_NAME = "ua_ms_strict.csv"
 
 
 def judged(model: ModelResults, rules: Rules = DEEPLUQ) -> list[SuiteScores]:
@@ -92,6 +97,34 @@ def strict_remark(
         return ""
     changes = changed_verdicts(suites, strict, rules)
     return f"Rule set strict would say otherwise: {'; '.join(changes)}." if changes else ""
+
+
+def strict_table(suites: Sequence[SuiteScores], rules: Rules = DEEPLUQ) -> pd.DataFrame:
+    """Return a model's table `ua_ms_strict.csv`: what `strict` says, one row per suite and mutant.
+
+    Columns: the suite, the mutant, whether `strict` calls it killed (by Holm's correction) and
+    whether it is equivalent, that is, changes nothing on any image of the model. It needs the
+    predictions, so that scoring writes it.
+
+    Args:
+        suites: The suites of one model, as `strict` judges them.
+        rules: Holds alpha.
+
+    Source: scoring.md, section 3, rows 16 and 18.
+    """
+    rows = []
+    for suite in suites:
+        killed, counted = _killed(suite, "holm", rules), suite.is_counted
+        for mutant, is_killed, is_counted in zip(suite.mutants, killed, counted, strict=True):
+            rows.append(
+                {
+                    STEM_COLUMN: suite.suite,
+                    MUTANT_COLUMN: mutant_id(mutant),
+                    "killed": bool(is_killed),
+                    "equivalent": not is_counted,
+                }
+            )
+    return pd.DataFrame(rows, columns=[STEM_COLUMN, MUTANT_COLUMN, "killed", "equivalent"])
 
 
 def _killed(suite: SuiteScores, rule: KillRule, rules: Rules) -> npt.NDArray[np.bool_]:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from scoring.rules import DEEPLUQ, STRICT, Rules, rules_named
     from uamt.experiments import run
     from uamt.gathered import suites
+    from uamt.reporting import report
     from uamt.scores import score
     from uamt.showing import show
 
@@ -39,6 +40,7 @@ _HOMES = {
     "STRICT": "scoring.rules",
     "UamtError": "scoring.errors",
     "load_detector": "runners.detectors",
+    "report": "uamt.reporting",
     "rules_named": "scoring.rules",
     "run": "uamt.experiments",
     "score": "uamt.scores",
@@ -58,6 +60,7 @@ __all__ = [
     "Rules",
     "UamtError",
     "load_detector",
+    "report",
     "rules_named",
     "run",
     "score",

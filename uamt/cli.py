@@ -1,5 +1,5 @@
 """The command line: `uamt demo`, `doctor`, `plan`, `run`, `verify`, `score`, `suites`, `study`,
-`show`, `import`, `export`.
+`report`, `show`, `import`, `export`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from scoring.errors import UamtError
 from uamt import (
     commands,
     plan_command,
+    report_command,
     show_command,
     study_command,
     suites_command,
@@ -164,6 +165,7 @@ def build_parser() -> argparse.ArgumentParser:
     for name, module in (
         ("suites", suites_command),
         ("study", study_command),
+        ("report", report_command),
         ("show", show_command),
     ):
         module.add_arguments(_command(subparsers, name, module.run, module.ABOUT, module.EXAMPLES))

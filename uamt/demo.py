@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -60,8 +61,8 @@ def run_demo(out: Path, workers: int | None = None, passes: int = 10) -> DemoRes
     from scoring.judgement import strict_remark
     from scoring.summary import summarise, verdict
     from uamt.experiments import run_prepared
-    from uamt.page import Source, kill_pictures, write_page
     from uamt.progress import unit_progress
+    from uamt.reporting import Request, make_report
     from uamt.scores import score_root
 
     started = time.perf_counter()
@@ -84,51 +85,21 @@ def run_demo(out: Path, workers: int | None = None, passes: int = 10) -> DemoRes
     with ExitStack() as held, unit_progress(campaigns) as on_unit:
         prepared = [prepare(campaign, held=held) for campaign in campaigns]
         run_prepared(prepared, workers, on_unit)
-    label_names = {c.detector.name: c.detector.label_names for c in campaigns}
     result = score_root(out, case_study="demo")
     scored, tables = _in_order(result.suites, list(suites)), result.tables
     strict = _in_order(result.strict, list(suites))
     summary = summarise(scored, strict=strict)
     sentence = f"{verdict(scored)} {strict_remark(scored, strict)}".rstrip()
-    summary_path = out / "summary.csv"
+    results = out / "scores"
+    summary_path = results / "summary.csv"
     write_atomic(summary_path, summary.to_csv(index=False, lineterminator="\n").encode())
-    images = {(ref.suite, ref.stem): ref.path for refs in suites.values() for ref in refs}
-    page = out / "report.html"
+    page = make_report(
+        Request(out, order=tuple(suites)), command=shlex.join(["uamt", "demo", "--out", str(out)])
+    ).page
     seconds = time.perf_counter() - started
-    write_page(
-        page,
-        title="Uncertainty-aware mutation testing of the built-in detectors",
-        subtitle="Two detectors, three suites, mutated by MC-Dropout and MC-DropBlock.",
-        verdict=sentence,
-        summary=summary,
-        pictures=kill_pictures(scored, Source(out, images, label_names)),
-        provenance=_provenance(out, scored, tables, passes),
-    )
     return DemoResult(summary, sentence, tuple(tables), summary_path, page, seconds)
 
 
 def _in_order(scored: list[SuiteScores], suites: list[str]) -> list[SuiteScores]:
     """Return the scores by detector, suites as they were given rather than by name."""
     return sorted(scored, key=lambda s: (DETECTORS.index(s.model), suites.index(s.suite)))
-
-
-def _provenance(out: Path, scored: list[SuiteScores], tables: list[Path], passes: int) -> list[str]:
-    from runners.manifest_file import read_manifest
-
-    models = read_manifest(out)["models"]
-    lines = [
-        f"{name}: weights sha256 {section['settings']['model']['state_sha256'][:16]}, sites "
-        f"{', '.join(section['operators']['mc_dropout']['sites'])}"
-        for name, section in sorted(models.items())
-    ]
-    first = next(iter(models.values()))["settings"]
-    versions = ", ".join(f"{name} {number}" for name, number in first["versions"].items())
-    mutants = ", ".join(f"{operator} {tag}" for operator, tag in scored[0].mutants)
-    return [
-        f"Mutants: {mutants}; {passes} passes each; seed {first['seed']}.",
-        f"Detections below a score of {first['score_threshold']} are left out on both sides.",
-        *lines,
-        f"Rule set deepluq; {len(tables)} CSV files under {tables[0].parents[3].name}/.",
-        f"Versions: {versions}.",
-        "Remake this page: uamt demo",
-    ]

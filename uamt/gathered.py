@@ -16,11 +16,17 @@ if TYPE_CHECKING:
     from scoring.suite_tables import ModelAggregates, Tables
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options by which results are gathered into suites."""
-    parser.add_argument(
-        "results", metavar="RESULTS", help="folder of the mutants' CSVs, as 'uamt score' wrote it"
-    )
+def add_options(
+    parser: argparse.ArgumentParser,
+    results: str = "folder of the mutants' CSVs, as 'uamt score' wrote it",
+) -> None:
+    """Add the options by which results are gathered into suites.
+
+    Args:
+        parser: Takes them.
+        results: What RESULTS is.
+    """
+    parser.add_argument("results", metavar="RESULTS", help=results)
     parser.add_argument(
         "--suite",
         action="append",

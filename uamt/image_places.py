@@ -21,6 +21,8 @@ from uamt.toml_text import parse_toml
 
 _BROKEN = (OSError, SyntaxError, ValueError, EOFError, struct.error, zlib.error)
 """What Pillow raises on a file that is no image."""
+_ORIENTATION, _TURNED = 0x0112, frozenset({5, 6, 7, 8})
+"""EXIF tag, and its values that swap width and height."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,15 +157,39 @@ def open_upright(path: Path) -> Image.Image:
     Raises:
         DataError: It cannot be read.
     """
+    return open_small(path, None)[0]
+
+
+def open_small(path: Path, side_px: int | None) -> tuple[Image.Image, tuple[int, int]]:
+    """Return a picture as `open_upright` does, scaled down, and its full width and height.
+
+    Args:
+        path: The file.
+        side_px: Longest side of what is returned, if the picture is larger; None keeps its size.
+
+    Raises:
+        DataError: It cannot be read.
+    """
     try:
         with Image.open(path) as opened:
-            image = ImageOps.exif_transpose(opened)
-            if image.mode.startswith("I"):
-                grey = np.asarray(image).astype(np.int64) // 257
-                return Image.fromarray(np.clip(grey, 0, 255).astype(np.uint8)).convert("RGB")
-            if image.has_transparency_data:
-                layer = image.convert("RGBA")
-                image = Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer)
-            return image.convert("RGB")
+            full = opened.size
+            if side_px is not None:
+                opened.draft("RGB", (2 * side_px, 2 * side_px))  # JPEG: decode no more than that
+            # Turned before it is scaled: the orientation may swap the sides.
+            is_turned = opened.getexif().get(_ORIENTATION) in _TURNED
+            image = _to_rgb(ImageOps.exif_transpose(opened))
     except (*_BROKEN, Image.DecompressionBombError) as error:
         raise DataError(f"image '{path}': cannot be read as a picture ({error})") from error
+    if side_px is not None:
+        image.thumbnail((side_px, side_px), Image.Resampling.LANCZOS)
+    return image, (full[1], full[0]) if is_turned else full
+
+
+def _to_rgb(image: Image.Image) -> Image.Image:
+    if image.mode.startswith("I"):
+        grey = np.asarray(image).astype(np.int64) // 257
+        return Image.fromarray(np.clip(grey, 0, 255).astype(np.uint8)).convert("RGB")
+    if image.has_transparency_data:
+        layer = image.convert("RGBA")
+        image = Image.alpha_composite(Image.new("RGBA", layer.size, "white"), layer)
+    return image.convert("RGB")

@@ -14,8 +14,9 @@ from scoring.declarations import Declared, Scores, guess_scores, read_declaratio
 from scoring.errors import DataError
 from scoring.examine_curtailed import examine_curtailed
 from scoring.examined import examine_branch, gather
+from scoring.files import write_atomic
 from scoring.folder_names import check_folder_name
-from scoring.judgement import judged
+from scoring.judgement import STRICT_NAME, judged, strict_table
 from scoring.layout import Branch
 from scoring.rules import DEEPLUQ, STRICT, Rules
 from scoring.suites import SuiteScores
@@ -163,11 +164,14 @@ def score_root(
                 tables += _write_tables(branch.scores, sweep.branch, results, study)
             own_suites = judged(gather(study, model, examined), own_rules)
             suites += own_suites
+            as_strict: list[SuiteScores] = []
             if own_rules.name == STRICT.name:
-                strict += own_suites
+                as_strict = own_suites
             elif own_rules.nonfinite != "keep" and curtailment is None:
                 corrected = [branch.as_strict for branch in examined]
-                strict += judged(gather(study, model, corrected), STRICT)
+                as_strict = judged(gather(study, model, corrected), STRICT)
+            strict += as_strict
+            _write_strict(results / study / model / STRICT_NAME, as_strict, own_rules)
     selection.refuse_changes()
     if not suites:
         raise DataError(
@@ -206,6 +210,15 @@ def _write_tables(
         write_table(path, stems, values[has_row])
         written.append(path)
     return written
+
+
+def _write_strict(path: Path, suites: Sequence[SuiteScores], rules: Rules) -> None:
+    """Write what `strict` says of a model's mutants; without that, leave no table of before."""
+    if suites:
+        text = strict_table(suites, rules).to_csv(index=False, lineterminator="\n")
+        write_atomic(path, text.encode())
+    else:
+        path.unlink(missing_ok=True)
 
 
 def score_notes(scored: Scored) -> list[str]:

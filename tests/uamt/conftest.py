@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from runners.builtin import suites as builtin_suites
+from tests.uamt.report_reader import Page
+from tests.uamt.report_trees import write_pictures, write_tree
 from uamt.cli import main
 
 Command = Callable[..., tuple[int, str, str]]
@@ -87,3 +89,24 @@ def finished_experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def experiment(finished_experiment: Path, tmp_path: Path) -> Path:
     """A copy of the finished experiment."""
     return Path(shutil.copytree(finished_experiment, tmp_path / "experiment"))
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two models on two suites, scored, made without a detector; `night_0` has no detection."""
+    suites = {
+        "day": ["day_0", "day_1", "day_2"],
+        "night": ["night_0", "night_1", "night_2"],
+    }
+    folder = tmp_path_factory.mktemp("made")
+    root = write_tree(folder / "root", suites, models=("net", "other"), empty=("night_0",))
+    write_pictures(folder / "pictures", suites)
+    assert main(["score", str(root)]) == 0
+    return folder
+
+
+@pytest.fixture(scope="session")
+def report(made: Path) -> Page:
+    """The report of these two models."""
+    assert main(["report", str(made / "root"), "--images", str(made / "pictures")]) == 0
+    return Page(made / "root" / "report.html")

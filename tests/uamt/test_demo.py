@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import base64
 import io
-import re
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pandas as pd
@@ -14,43 +12,13 @@ from PIL import Image
 
 from scoring.layout import find_tables
 from scoring.tables import read_table
+from tests.uamt.report_reader import Page, check_cell
 from uamt.demo import DemoResult, run_demo
-from uamt.presentation import summary_table
 
 
 @pytest.fixture(scope="module")
 def result(tmp_path_factory: pytest.TempPathFactory) -> DemoResult:
     return run_demo(tmp_path_factory.mktemp("demo") / "out", workers=1, passes=1)
-
-
-class Page(HTMLParser):
-    """Cells, pictures and links of a page."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.cells: list[str] = []
-        self.sources: list[str] = []
-        self.alts: list[str] = []
-        self._in_cell = False
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        named = dict(attrs)
-        self._in_cell = tag == "td"
-        if tag == "td":
-            self.cells.append("")
-        for name in ("src", "href"):
-            if name in named:
-                self.sources.append(named[name] or "")
-        if tag == "img":
-            self.alts.append(named.get("alt") or "")
-
-    def handle_endtag(self, tag: str) -> None:
-        self._in_cell = False
-
-    def handle_data(self, data: str) -> None:
-        if self._in_cell:
-            self.cells[-1] += data
 
 
 def test_there_is_a_row_per_detector_and_suite(result: DemoResult) -> None:
@@ -72,31 +40,30 @@ def test_there_is_a_table_per_mutant(result: DemoResult) -> None:
     assert len(read_table(tables[0].path)) == 12
 
 
-def test_every_number_on_the_page_is_that_of_the_summary(result: DemoResult) -> None:
-    page = Page(result.page.read_text())
-    written = pd.read_csv(
-        result.summary_path, dtype={"mildest_rate_any": str, "mildest_rate_significant": str}
+def test_it_ends_in_a_report_whose_numbers_are_those_of_the_tables(result: DemoResult) -> None:
+    page = Page(result.page)
+    results = result.page.parent / "scores"
+    for cell in page.cells:
+        check_cell(cell, results)
+    views = [e for e in page.all("article") if "data-model" in e.attributes]
+    assert [(e.attributes["data-model"], e.attributes["data-suite"]) for e in views] == (
+        result.summary[["model", "suite"]].to_records(index=False).tolist()
     )
-    assert page.cells == summary_table(written).to_numpy().ravel().tolist()
+    (command,) = [e.text for e in page.all("code") if e.text.startswith("uamt demo")]
+    assert command == f"uamt demo --out {result.page.parent}"
+    assert result.summary_path == results / "summary.csv"
 
 
-def test_the_page_needs_nothing_from_elsewhere(result: DemoResult) -> None:
-    text = result.page.read_text()
-    page = Page(text)
-    assert page.sources
-    assert all(source.startswith("data:image/jpeg;base64,") for source in page.sources)
-    assert not re.search(r"https?://", text)
-    assert "<script" not in text
-
-
-def test_the_pictures_open_and_have_texts(result: DemoResult) -> None:
-    page = Page(result.page.read_text())
-    assert 1 <= len(page.sources) <= 6
-    for source, alt in zip(page.sources, page.alts, strict=True):
-        data = base64.b64decode(source.partition(",")[2])
+def test_every_image_is_there_and_every_suite_has_pictures(result: DemoResult) -> None:
+    page = Page(result.page)
+    images = page.all("image")
+    assert len(images) == 36
+    for image in images[::6]:
+        data = base64.b64decode(image.attributes["href"].partition(",")[2])
         with Image.open(io.BytesIO(data)) as picture:
-            assert picture.width > picture.height
-        assert "mutant mc_dro" in alt
+            assert picture.format == "JPEG"
+    cases = [e for e in page.all("details") if e.attributes.get("class") == "case"]
+    assert len(cases) == 72
 
 
 def test_a_second_demo_runs_nothing_again(result: DemoResult) -> None:

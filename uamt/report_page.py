@@ -1,0 +1,250 @@
+"""The page of a report: everything that it shows, put into its template."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import orjson
+import pandas as pd
+
+from scoring.kill_counts import CHANGED_NAME
+from scoring.objects import MEASURES
+from scoring.suite_tables import DROPBLOCK, DROPOUT
+from scoring.summary import VERDICT_KIND
+from uamt.drawing import STYLES
+from uamt.report_cases import (
+    OBJECTS_NAME,
+    PASSES_NAME,
+    Case,
+    Gallery,
+    changed_number,
+)
+from uamt.report_charts import score_charts
+from uamt.report_numbers import Number
+from uamt.report_pictures import Box
+from uamt.report_provenance import Facts
+from uamt.report_tables import ReportTables
+from uamt.report_tags import Tag, place_tags
+from uamt.report_verdict import judge
+from uamt.report_views import (
+    SCORE_COLUMNS,
+    STATE_WORDS,
+    View,
+    build_views,
+    mutant_name,
+)
+from uamt.report_words import HOW, RULE_NAMES, TERMS, measure_names, score_name
+
+_TEMPLATES = Path(__file__).parent / "templates"
+_MOST_BARS = 13
+_BESIDE = 9
+"""Characters of an uncertainty beside a tag, such as ` var 0.12`."""
+
+
+def render(
+    tables: ReportTables,
+    gallery: Gallery,
+    *,
+    facts: Sequence[Facts],
+    command: str,
+    experiment: Path | None,
+) -> str:
+    """Return the page as HTML; every text that comes from elsewhere is escaped.
+
+    Args:
+        tables: What the numbers come from.
+        gallery: Pictures.
+        facts: Provenance of every model.
+        command: What remakes the page.
+        experiment: Holds the predictions, for commands that show more of them.
+    """
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"outline": outline, "score_name": score_name}
+    raster_ids = {key: f"image-{number + 1}" for number, key in enumerate(gallery.rasters)}
+    views = build_views(tables, gallery, raster_ids, experiment)
+    script = (_TEMPLATES / "report.js").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    ratios = [
+        tables.tables.get(PurePosixPath(f"{operator}_mutation_ratio.csv"))
+        for operator in (DROPOUT, DROPBLOCK)
+    ]
+    return environment.get_template("report.html").render(
+        verdict=judge(tables),
+        rule=tables.rule,
+        rules=tables.rules,
+        rule_names=RULE_NAMES,
+        how=HOW[tables.rule],
+        terms=TERMS,
+        styles=STYLES,
+        words=STATE_WORDS,
+        views=views,
+        labels=list(dict.fromkeys(view.model for view in views)),
+        suites=list(dict.fromkeys(view.suite for view in views)),
+        score_columns=SCORE_COLUMNS,
+        measures=measure_names(tables.rules),
+        rasters=[(raster_ids[key], raster) for key, raster in gallery.rasters.items()],
+        cases=_Cases(tables, gallery, raster_ids),
+        charts=score_charts(ratios[0], ratios[1], [model.key for model in tables.models]),
+        changed=_changed(tables),
+        facts=facts,
+        notes=gallery.notes,
+        command=command,
+        style=(_TEMPLATES / "report.css").read_text(encoding="utf-8"),
+        script=script,
+        script_sha256=digest,
+        data=_data(views),
+    )
+
+
+def _data(views: Sequence[View]) -> dict[str, Any]:
+    """Return what the script needs of all views."""
+    largest = [
+        max(
+            (row[k] for view in views for row in view.data["scores"] if row[k] is not None),
+            default=0.0,
+        )
+        for k in range(len(SCORE_COLUMNS))
+    ]
+    return {
+        "scoreColumns": SCORE_COLUMNS,
+        "largest": largest,
+        "views": {view.id: view.data for view in views},
+    }
+
+
+class _Cases:
+    """What the template asks of a case."""
+
+    def __init__(
+        self,
+        tables: ReportTables,
+        gallery: Gallery,
+        raster_ids: Mapping[tuple[str, str], str],
+    ) -> None:
+        self._tables, self._gallery, self._raster_ids = tables, gallery, raster_ids
+        self._objects = gallery.table(OBJECTS_NAME)
+        self._passes = gallery.table(PASSES_NAME)
+
+    def _scores(self, case: Case) -> Any:
+        return self._tables.models[case.model].results.suites[case.suite].scores
+
+    def mutant(self, case: Case) -> str:
+        return mutant_name(*self._scores(case).mutants[case.mutant])
+
+    def tag(self, case: Case) -> str:
+        return " ".join(self._scores(case).mutants[case.mutant])
+
+    def stem(self, case: Case) -> str:
+        return str(self._scores(case).stems[case.image])
+
+    def is_kill(self, case: Case) -> bool:
+        killed = self._scores(case).killed(VERDICT_KIND, self._tables.rule, self._tables.rules)
+        return bool(killed[case.image, case.mutant])
+
+    def changed(self, case: Case) -> Number:
+        return changed_number(self._tables, case)
+
+    def raster_id(self, case: Case) -> str:
+        return self._raster_ids[self._scores(case).suite, self.stem(case)]
+
+    def raster(self, case: Case) -> Any:
+        return self._gallery.rasters[self._scores(case).suite, self.stem(case)]
+
+    def tags(self, case: Case, boxes: Sequence[Box], is_mutant: bool = False) -> tuple[Tag, ...]:
+        raster = self.raster(case)
+        return place_tags(boxes, raster.width, raster.height, _BESIDE if is_mutant else 0)
+
+    def tags_text(self, case: Case, boxes: Sequence[Box]) -> str:
+        """Return the tags of a pass of the mutant, for the script that shows it large."""
+        return orjson.dumps(
+            [
+                [box.kind, box.number, box.label, round(box.score, 2), tag.x, tag.y]
+                for tag in self.tags(case, boxes, is_mutant=True)
+                for box in [tag.box]
+            ]
+        ).decode()
+
+    def passes(self, case: Case) -> list[dict[str, Number]]:
+        columns = ("pass", "matches", "misses", "ghosts")
+        return [
+            {name: self._passes.number(case.passes_row + t, name, "whole") for name in columns}
+            for t in range(len(case.frames))
+        ]
+
+    def objects(self, case: Case) -> list[dict[str, Any]]:
+        frame, number = self._objects.frame, self._objects.number
+        return [
+            {
+                "row": row,
+                "object": number(row, "object", "text"),
+                "label": number(row, "label", "text"),
+                "is_ghost": bool(frame["is_ghost"].iloc[row]),
+                "n_found": number(row, "n_found", "whole"),
+                "n_missed": number(row, "n_missed", "whole"),
+                "measures": [(name, number(row, name, "two")) for name in MEASURES],
+            }
+            for row in case.objects
+        ]
+
+    def beside(self, case: Case) -> dict[str, Number]:
+        """Return the entropy of each object by its number, for the tag of its box."""
+        frame = self._objects.frame
+        return {
+            str(frame["object"].iloc[row]): self._objects.number(row, "ie", "two")
+            for row in case.objects
+        }
+
+
+def outline(boxes: Sequence[Box], kind: str = "") -> str:
+    """Return boxes as the data of one SVG path; those of a kind, or all of them.
+
+    Example:
+        >>> outline([Box("match", "1", 2, 3, 10, 5, "cat", 0.9)])
+        'M2 3h10v5h-10z'
+    """
+    return "".join(
+        f"M{box.x:g} {box.y:g}h{box.width:g}v{box.height:g}h{-box.width:g}z"
+        for box in boxes
+        if kind in ("", box.kind)
+    )
+
+
+def _changed(tables: ReportTables) -> list[dict[str, Any]]:
+    """Return how many pairs of every suite differ in how many passes, and their shares at the ends.
+
+    Where there are too many numbers of passes to write each, only bars are drawn.
+    """
+    found = []
+    for label, model in zip(tables.labels, tables.models, strict=True):
+        table = tables.of_model(model, CHANGED_NAME)
+        shares = tables.of_model(model, "ua_ms_kill_shares.csv")
+        for suite in model.suites:
+            rows: pd.Index[Any] = table.frame.index[table.frame["test_suite"] == suite]
+            counts = [table.number(int(row), "n_pairs", "whole") for row in rows]
+            most = max([1.0, *(count.exact for count in counts)])
+            share = shares.row_of(test_suite=suite, kind=VERDICT_KIND)
+            found.append(
+                {
+                    "model": label,
+                    "suite": suite,
+                    "bars": [
+                        (number, count, count.exact / most) for number, count in enumerate(counts)
+                    ],
+                    "is_written": len(counts) <= _MOST_BARS,
+                    "at_none": shares.number(share, "share_at_0", "percent"),
+                    "at_all": shares.number(share, "share_at_T", "percent"),
+                }
+            )
+    return found

@@ -1,0 +1,142 @@
+"""The verdict of a report: suites in their order, what is saturated, where rules disagree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from scoring.aggregates import mutant_id
+from scoring.kill_rules import KILL_RULES
+from scoring.standings import STANDINGS_NAME
+from scoring.states import COUNTS_NAME, STATES, STATES_NAME
+from uamt.report_numbers import Number, TableFile
+from uamt.report_tables import ReportTables
+from uamt.report_views import mutant_name
+
+Finding = Literal["unsettled", "alone", "clear", "unclear"]
+
+_SHARES = tuple(f"kill_share_{rule}{end}" for rule in KILL_RULES for end in ("", "_low", "_high"))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Standing:
+    """One suite, of one model or of all of them.
+
+    Args:
+        model: What the page calls the model, or all of them.
+        suite: Name of the suite.
+        numbers: Columns of `scoring.standings.standings`.
+    """
+
+    model: str
+    suite: str
+    numbers: dict[str, Number]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Disagreement:
+    """A mutant about which rules disagree: by rule, `killed`, `survived`, or nothing where open."""
+
+    model: str
+    suite: str
+    mutant: str
+    said: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Verdict:
+    """What the page says first.
+
+    Args:
+        finding: No share is settled; there is one suite; the first is clearly ahead, or is not.
+        ranked: Suites over all models, the strongest first.
+        of_models: Suites of each model; those that are ranked, where there is one model.
+        saturated: Those of `of_models` whose Img-MS is 1 by rule `any`.
+        saturated_by_rule: Those whose Img-MS is 1 by the rule of the verdict.
+        counts: Mutants by state, over all models and suites.
+        disagreements: Mutants about which rules disagree.
+        knows_strict: Whether it is known of every model what `strict` says.
+    """
+
+    finding: Finding
+    ranked: tuple[Standing, ...]
+    of_models: tuple[Standing, ...]
+    saturated: tuple[Standing, ...]
+    saturated_by_rule: tuple[Standing, ...]
+    counts: dict[str, Number]
+    disagreements: tuple[Disagreement, ...]
+    knows_strict: bool
+
+
+def judge(tables: ReportTables) -> Verdict:
+    """Return what the page says first, from the tables."""
+    table = tables.table(STANDINGS_NAME)
+    standings = [_standing(table, row) for row in range(len(table.frame))]
+    ranks = table.frame["rank"]
+    ranked = [s for s, is_ranked in zip(standings, ranks.notna(), strict=True) if is_ranked]
+    of_models = [
+        standing
+        for label, model in zip(tables.labels, tables.models, strict=True)
+        for suite in model.suites
+        for standing in [next(s for s in standings if (s.model, s.suite) == (label, suite))]
+    ]
+    counts = tables.table(COUNTS_NAME)
+    total = len(counts.frame) - 1
+    columns = ("mutants", *STATES, "rules_differ", "strict_differs")
+    return Verdict(
+        finding=_finding(ranked, tables.rule),
+        ranked=tuple(ranked),
+        of_models=tuple(of_models),
+        saturated=tuple(s for s in of_models if s.numbers["img_ms_any"].exact == 1),
+        saturated_by_rule=tuple(
+            s for s in of_models if s.numbers[f"img_ms_{tables.rule}"].exact == 1
+        ),
+        counts={column: counts.number(total, column, "whole") for column in columns},
+        disagreements=tuple(_disagreements(tables)),
+        knows_strict=all(tables.strict),
+    )
+
+
+def _standing(table: TableFile, row: int) -> Standing:
+    numbers = {name: table.number(row, name, "percent") for name in _SHARES}
+    for name in ("behind", "behind_low", "behind_high"):
+        numbers[name] = table.number(row, name, "points")
+    for name in ("images", "mutants", "equivalent", "crashed", "rank"):
+        numbers[name] = table.number(row, name, "whole")
+    for name in (*(f"img_ms_{rule}" for rule in KILL_RULES), "obj_ms", "ms_iou"):
+        numbers[name] = table.number(row, name)
+    numbers["strongest_ua_ms_value"] = table.number(row, "strongest_ua_ms_value")
+    for rule in KILL_RULES:
+        numbers[f"mildest_rate_{rule}"] = table.number(row, f"mildest_rate_{rule}", "text")
+    numbers["strongest_ua_ms"] = table.number(row, "strongest_ua_ms", "text")
+    return Standing(
+        str(table.frame["model"].iloc[row]), str(table.frame["suite"].iloc[row]), numbers
+    )
+
+
+def _finding(ranked: list[Standing], rule: str) -> Finding:
+    if not ranked[0].numbers[f"kill_share_{rule}"].value:
+        return "unsettled"
+    if len(ranked) == 1:
+        return "alone"
+    return "clear" if ranked[1].numbers["behind_low"].exact > 0 else "unclear"
+
+
+def _disagreements(tables: ReportTables) -> list[Disagreement]:
+    found = []
+    for label, model in zip(tables.labels, tables.models, strict=True):
+        names = {
+            (suite.scores.suite, mutant_id(mutant)): mutant_name(*mutant)
+            for suite in model.kills
+            for mutant in suite.scores.mutants
+        }
+        for row in tables.of_model(model, STATES_NAME).frame.to_dict("records"):
+            if not row["rules_differ"] and not row["strict_differs"]:
+                continue
+            said = {
+                rule: "" if row[rule] is None else ("killed" if row[rule] else "survived")
+                for rule in (*KILL_RULES, "strict")
+            }
+            suite = row["test_suite"]
+            found.append(Disagreement(label, suite, names[suite, row["mutant_id"]], said))
+    return found

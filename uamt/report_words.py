@@ -1,0 +1,124 @@
+"""Words of a report: names of scores and measures, and what each term means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from scoring.objects import MEASURES
+from scoring.rules import Rules
+from scoring.suites import KillRule
+
+
+def measure_names(rules: Rules) -> dict[str, tuple[str, str]]:
+    """Return name and unit of each of the five measures, as the rules have them."""
+    areas = rules.box_scale == "object_area"
+    units = ("", "bits", "bits", "areas" if areas else "px\u00b2")
+    surface = ("areas" if areas else "px\u00b2") if rules.surface == "area" else "px"
+    return {
+        measure: (_MEASURE_NAMES[measure], unit)
+        for measure, unit in zip(MEASURES, (*units, surface), strict=True)
+    }
+
+
+_MEASURE_NAMES = dict(
+    zip(
+        MEASURES,
+        ("class votes", "entropy", "mutual information", "box variance", "box spread"),
+        strict=True,
+    )
+)
+
+RULE_NAMES: Mapping[KillRule, str] = {"any": "any", "significant": "significant", "holm": "Holm"}
+
+HOW: Mapping[KillRule, str] = {
+    "any": "in at least one pass",
+    "significant": "significantly",
+    "holm": "significantly after Holm's correction",
+}
+"""How a rule says that an image kills."""
+
+_OBJECT_NAMES = {
+    "kill_rate_miss_mean": "objects missed",
+    "kill_rate_ghost_mean": "objects ghosted",
+    "kill_rate_miss_ghost_mean": "objects missed or ghosted (Obj-MS)",
+}
+_OTHER_NAMES = {
+    "iou_mean": "overlap lost (MS_iou)",
+    "match_rate": "match rate",
+    "miss_rate": "miss rate",
+    "ghost_rate": "ghost rate",
+}
+
+TERMS: Mapping[str, tuple[str, str]] = {
+    "mutant": (
+        "mutant",
+        "A slightly worse copy of the detector: a share of its features (the rate) is zeroed at "
+        "random in every pass, single ones by MC-Dropout, squares of a block size by MC-DropBlock. "
+        "A tester wants images on which such a copy is noticed.",
+    ),
+    "pass": (
+        "pass",
+        "One run of a mutant over an image. There are T of them, each with another random mask.",
+    ),
+    "match": ("match", "Original and mutant find the same object: same class, overlap above .5."),
+    "miss": ("miss", "The original finds an object that the mutant does not find in this pass."),
+    "ghost": ("ghost", "The mutant finds an object that the original does not."),
+    "kill": (
+        "kill",
+        "An image kills a mutant if the mutant's detections on it differ from the original's by a "
+        "miss or a ghost: by rule any in one pass, by rule significant in more passes than noise "
+        "explains (p < .05), by rule Holm the same after correction for the number of images.",
+    ),
+    "kill-share": (
+        "kill share",
+        "The share of all pairs of an image and a mutant that are kills, with its 95% bootstrap "
+        "interval over images. It still tells suites apart where Img-MS is 1 for all of them.",
+    ),
+    "img-ms": ("Img-MS", "The share of mutants that at least one image of the suite kills."),
+    "obj-ms": ("Obj-MS", "The share of objects missed or ghosted, over passes, images, mutants."),
+    "ms-iou": ("MS_iou", "How much of the boxes' overlap is lost, over objects, images, mutants."),
+    "ua-ms": (
+        "UA-MS",
+        "15 uncertainty-aware mutation scores: how much five measures of uncertainty change under "
+        "a mutant, for matched, missed and ghost objects. The largest is shown.",
+    ),
+    "mildest": ("mildest kill", "The smallest rate of a mutant that some image kills."),
+    "saturated": (
+        "saturated",
+        "Img-MS is 1: some image kills every mutant, so that this score can rank nothing.",
+    ),
+    "trivial": ("killed by all", "A trivial mutant: every image kills it, so it ranks none."),
+    "disputed": (
+        "any only",
+        "Some pass changes on some image, but in no more passes than noise explains.",
+    ),
+    "survivor": ("survivor", "A mutant that no image kills: the suite would not notice it."),
+    "equivalent": ("equivalent", "A mutant that changes nothing on any image of the model."),
+    "strict": (
+        "rule set strict",
+        "The definitions as documented, with 18 deviations of the published numbers (rule set "
+        "deepluq) mended; its kills are corrected by Holm.",
+    ),
+    "uncertainty": (
+        "uncertainty",
+        "Of an object over the passes that find it: class votes (vr) that disagree, entropy (ie) "
+        "and mutual information (mi) of the class vectors, box variance (var), box spread (ps).",
+    ),
+}
+"""Name and meaning of each term, by the id of its entry."""
+
+
+def score_name(column: str) -> str:
+    """Return what the page calls a score.
+
+    Example:
+        >>> score_name("[ghost] var_diff"), score_name("[match] iou_mean")
+        ('ghosts: box variance', 'overlap lost (MS_iou)')
+    """
+    group, _, name = column.partition("] ")
+    if name in _OBJECT_NAMES:
+        return _OBJECT_NAMES[name]
+    if name in _OTHER_NAMES:
+        return _OTHER_NAMES[name]
+    plural = {"[match": "matches", "[miss": "misses", "[ghost": "ghosts"}[group]
+    return f"{plural}: {_MEASURE_NAMES[name.removesuffix('_diff')]}"
