@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import difflib
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -28,6 +28,24 @@ def builder_names() -> list[str]:
     """Return the names of all detection builders of the installed torchvision."""
     names: list[str] = list_models(module=torchvision.models.detection)
     return names
+
+
+def fitting_builders(names: Iterable[str]) -> list[str]:
+    """Return the builders whose models have these parameters and buffers, whatever their shapes.
+
+    Args:
+        names: Names as in a state_dict; counters of batches, which only training reads, are not
+            looked at.
+    """
+    wanted = {name for name in names if not name.endswith("num_batches_tracked")}
+    fitting = []
+    for name in builder_names():
+        with torch.device("meta"):  # shapes without numbers
+            model = get_model_builder(name)(weights=None, weights_backbone=None)
+        own = {key for key in model.state_dict() if not key.endswith("num_batches_tracked")}
+        if own == wanted:
+            fitting.append(name)
+    return fitting
 
 
 def unknown_model(name: str, known: Sequence[str]) -> ConfigError:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
-import pickle
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -11,7 +9,10 @@ import torch
 from torch import Tensor, nn
 from torchvision.ops import FrozenBatchNorm2d
 
+from runners.architectures import fitting_builders
+from runners.checkpoint_files import load_checkpoint
 from scoring.errors import ConfigError, DataError
+from scoring.faults import shown
 
 StateDict = dict[str, Tensor]
 
@@ -39,25 +40,9 @@ def read_state_dict(path: Path) -> StateDict:
     The file is read with `weights_only=True`: no code in it is run.
 
     Raises:
-        DataError: The file is missing, no checkpoint, or holds other objects than tensors.
+        DataError: The file is missing, no checkpoint, or holds other objects than plain tensors.
     """
-    if not path.is_file():
-        raise DataError(f"weights '{path}': expected a file that holds a state_dict, found none")
-    try:
-        # torchvision's own training script stores its options as a Namespace: names and plain
-        # values, nothing that runs.
-        with torch.serialization.safe_globals([argparse.Namespace]):
-            loaded = torch.load(path, map_location="cpu", weights_only=True)
-    except pickle.UnpicklingError as error:
-        raise DataError(
-            f"weights '{path}': expected a plain state_dict, got Python objects, which are not "
-            f"loaded because they can run code ({_first_line(error)}); save "
-            f"model.state_dict() instead of the model"
-        ) from error
-    except (RuntimeError, EOFError, OSError, ValueError, KeyError) as error:
-        raise DataError(
-            f"weights '{path}': expected a file written by torch.save, got: {_first_line(error)}"
-        ) from error
+    loaded = load_checkpoint(path)
     for key in ("model", "state_dict"):
         if isinstance(loaded, Mapping) and isinstance(loaded.get(key), Mapping):
             loaded = loaded[key]
@@ -68,7 +53,7 @@ def read_state_dict(path: Path) -> StateDict:
         or not all(isinstance(k, str) and isinstance(v, Tensor) for k, v in loaded.items())
     ):
         what = (
-            f"a mapping with {', '.join(map(repr, list(loaded)[:5]))}"
+            f"a mapping with {', '.join(map(shown, list(loaded)[:5]))}"
             if isinstance(loaded, Mapping)
             else type(loaded).__name__
         )
@@ -76,13 +61,24 @@ def read_state_dict(path: Path) -> StateDict:
             f"weights '{path}': expected a state_dict (names to tensors), possibly under 'model' "
             f"or 'state_dict'; got {what}"
         )
+    for name, tensor in loaded.items():
+        if not _is_plain(tensor):
+            raise DataError(
+                f"weights '{path}': {shown(name)}: expected a plain tensor, each of whose numbers "
+                f"stands in the file, got a {tensor.layout} one of shape "
+                f"{shown(tuple(tensor.shape))} on {tensor.device.type}; save "
+                f"tensor.detach().cpu().contiguous()"
+            )
     if all(name.startswith("module.") for name in loaded):
         return {name.removeprefix("module."): tensor for name, tensor in loaded.items()}
     return dict(loaded)
 
 
-def _first_line(error: Exception) -> str:
-    return str(error).strip().split("\n", 1)[0][:300] or type(error).__name__
+def _is_plain(tensor: Tensor) -> bool:
+    if tensor.layout is not torch.strided or tensor.device.type != "cpu" or tensor.is_quantized:
+        return False
+    # One number that stands for all would make a model as large as its shape says.
+    return tensor.numel() * tensor.element_size() <= tensor.untyped_storage().nbytes()
 
 
 def count_classes(state: Mapping[str, Tensor]) -> int | None:
@@ -135,12 +131,17 @@ def load_state(model: nn.Module, state: StateDict, *, source: str, model_name: s
     ]
     if missing or unexpected or reshaped:
         n_classes = count_classes(state)
-        if reshaped and n_classes is not None and n_classes != count_classes(own):
+        if missing or unexpected:
+            fitting = fitting_builders(state)
+            advice = (
+                f"the file fits {' or '.join(fitting)}"
+                if fitting
+                else "name the architecture that the file was trained with"
+            )
+        elif n_classes is not None and n_classes != count_classes(own):
             advice = f"the file has {n_classes} classes: use --model-arg num_classes={n_classes}"
-        elif reshaped:
-            advice = "give the arguments that the model was trained with, as --model-arg key=value"
         else:
-            advice = "name the architecture that the file was trained with"
+            advice = "give the arguments that the model was trained with, as --model-arg key=value"
         listed = [
             f"{what}: {_some(items)}"
             for what, items in (

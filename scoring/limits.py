@@ -70,5 +70,11 @@ MAX_PICKLE_STEPS = 2_000_000
 MAX_PICKLE_CHARACTERS = 100_000_000
 """Of all paths of a pickled list: one that is named again and again takes a few bytes each time."""
 
+MAX_CHECKPOINT_PICKLE_BYTES = 64 * 2**20
+"""Names and shapes of a checkpoint, without its numbers: those of a detector take 50 KB."""
+
+MAX_TUPLE_LEAVES = 1_000_000
+"""Entries of a tuple of a checkpoint, those of tuples in it among them; shapes have up to five."""
+
 MAX_PASSES = 100_000
 """T of a campaign: the study has 10."""

@@ -89,6 +89,8 @@ def test_weights_of_another_architecture_are_an_error_that_lists_keys(
         load_detector(SMALL, path)
     for part in (path, f"do not fit {SMALL}", "missing in the file: ", "not in the model: "):
         assert part in str(caught.value)
+    assert str(caught.value).endswith(f"; the file fits {LITE}")
+    assert "--model-arg" not in str(caught.value)
     assert len(str(caught.value)) < 1500
 
 
