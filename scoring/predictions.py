@@ -48,7 +48,8 @@ def convert_detection_output(
         default_score: Score of every detection where the output has none.
 
     Returns:
-        `{"label_0": {"box", "label", "score", "logit"}, ...}` in the order given, plain numbers.
+        By id (`label_0` and up, in the order given), `box`, `label`, `score` and `logit` as plain
+        numbers.
 
     Raises:
         DataError: `boxes` or `labels` is missing, shapes do not fit, a label that needs a made-up

@@ -1,6 +1,6 @@
 """Recompute every published aggregate of the UAMTERS study, and say file by file what differs.
 
-Usage: python scripts/reproduce_paper.py --data CLONE [--out FOLDER]
+Usage: python scripts/reproduce_paper.py --data CLONE [--out FOLDER] [--json]
 
 CLONE is a clone of https://github.com/Simula-COMPLEX/UAMTERS, or any folder that holds the
 published tables (`<case>/<model>/<suite>/<operator>/mutant_<tag>.csv`) and aggregates. The study's
@@ -13,8 +13,10 @@ import argparse
 import json
 import re
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path, PurePosixPath
 
 import numpy as np
@@ -28,6 +30,8 @@ from scoring.safe_pickle import read_paths
 from scoring.study.scores import score_grids
 from scoring.study.tables import StudyOptions, comparison_tables, trend_tables
 from scoring.suite_tables import ModelAggregates, Tables, aggregate, suite_tables, write_tables
+from uamt.outcome import Outcome, json_of, json_of_error
+from uamt.progress import step_progress
 
 TOLERANCE = 1e-9
 QUANTILE_TOLERANCE = 1e-8
@@ -223,26 +227,51 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--data", type=Path, required=True, help="clone of UAMTERS")
     parser.add_argument("--out", type=Path, help="folder for our tables; default: none is written")
+    parser.add_argument("--json", action="store_true", help="print one JSON object, for machines")
+    parser.epilog = "example: python scripts/reproduce_paper.py --data UAMTERS --out our_tables"
     arguments = parser.parse_args(argv)
+    started = time.perf_counter()
     try:
-        return print_checks(reproduce(arguments.data, arguments.out))
+        checks = reproduce(arguments.data, arguments.out)
     except UamtError as error:
         print(f"reproduce_paper: error: {error}", file=sys.stderr)
+        if arguments.json:
+            seconds = time.perf_counter() - started
+            print(json_of_error("reproduce_paper", error.exit_code, str(error), seconds))
         return error.exit_code
+    if not arguments.json:
+        return print_checks(checks, arguments.out)
+    wrong = sum(bool(check.problem) for check in checks)
+    outcome = Outcome(
+        summary_of(checks),
+        1 if wrong else 0,
+        paths={"tables": arguments.out.resolve()} if arguments.out else {},
+        counts={"files": len(checks), "differing": wrong},
+        facts={"checks": [asdict(check) for check in checks]},
+    )
+    print(json_of("reproduce_paper", outcome, time.perf_counter() - started))
+    return outcome.code
 
 
-def print_checks(checks: Sequence[Check]) -> int:
-    """Print a line for each file and return 1 if any differs."""
+def print_checks(checks: Sequence[Check], out: Path | None = None) -> int:
+    """Print a line for each file, where our tables lie, and a summary; return 1 if any differs."""
     width = max(len(check.file) for check in checks)
     print(f"{'file':<{width}}  {'values':>7}  {'largest':>8}  verdict")
     for check in checks:
         largest = "-" if np.isnan(check.largest) else f"{check.largest:.1e}"
         verdict = f"DIFFERS: {check.problem}" if check.problem else "same"
         print(f"{check.file:<{width}}  {check.n_values:>7}  {largest:>8}  {verdict}")
-    wrong = sum(bool(check.problem) for check in checks)
+    if out is not None:
+        print(f"Our tables: {out.resolve()}")
+    print(summary_of(checks))
+    return 1 if any(check.problem for check in checks) else 0
+
+
+def summary_of(checks: Sequence[Check]) -> str:
+    """Return how many files are reproduced, as a sentence."""
+    right = sum(not check.problem for check in checks)
     values = sum(check.n_values for check in checks)
-    print(f"{len(checks) - wrong} of {len(checks)} files are reproduced ({values:,} values).")
-    return 1 if wrong else 0
+    return f"{right} of {len(checks)} files are reproduced ({values:,} values)."
 
 
 def reproduce(data: Path, out: Path | None = None) -> list[Check]:
@@ -252,19 +281,27 @@ def reproduce(data: Path, out: Path | None = None) -> list[Check]:
         DataError: The data is missing or broken.
     """
     folder, expected = find_published(data)
-    results = read_results(folder, order=published_order(expected))
+    with step_progress(len(find_tables(folder)), "reading", "table") as on_step:
+        results = read_results(
+            folder, order=published_order(expected), on_table=lambda path: on_step()
+        )
     models = aggregate(results)
     tables = suite_tables(models)
     tests = comparison_tables(models, StudyOptions()) | trend_tables(models)
     if out is not None:
         write_tables(out, tables | tests)
     figures = expected.parent / "expected_rq"
-    return [
-        *check_rows(results, *listed_images(data)),
-        *check_aggregates(expected, tables),
-        *check_tests(figures, tests),
-        *check_latex(figures / "rq1_latex", models),
-    ]
+    checks = []
+    with step_progress(None, "checking", "file") as on_step:
+        for check in chain(
+            check_rows(results, *listed_images(data)),
+            check_aggregates(expected, tables),
+            check_tests(figures, tests),
+            check_latex(figures / "rq1_latex", models),
+        ):
+            checks.append(check)
+            on_step()
+    return checks
 
 
 if __name__ == "__main__":

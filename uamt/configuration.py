@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -63,6 +64,11 @@ def load(values: Mapping[str, Any]) -> Detector:
     """Return the detector of a resolved configuration."""
     from runners.architectures import parse_model_args
     from runners.detectors import load_detector
+
+    here = str(Path.cwd())
+    if ":" in values["model.name"] and here not in sys.path:
+        # A module beside the experiment is found as by `python -m`; installed ones come first.
+        sys.path.append(here)
 
     # Text is read as the literal that it is, so that a file can say what TOML cannot, such as None.
     args = values["model.args"] or {}

@@ -289,7 +289,7 @@ def _short(value: float) -> str:
     """Return a number in as few letters as tell it."""
     if math.isnan(value):
         return "-"
-    if value == 0:
+    if abs(value) < 1e-9:
         return "0"
     if abs(value) >= 100:
         return f"{value:,.0f}"

@@ -172,7 +172,11 @@ def _interval(row: Mapping[Any, Any], name: str) -> str:
 
 def _strongest(row: Mapping[Any, Any]) -> str:
     value = row["strongest_ua_ms_value"]
-    return "-" if math.isnan(value) else f"{row['strongest_ua_ms']} {_number(value)}"
+    if math.isnan(value):
+        return "-"
+    # The column '[ghost] ps_diff' in as few letters as tell it.
+    name = row["strongest_ua_ms"].translate({ord(c): None for c in "[]"}).removesuffix("_diff")
+    return f"{name} {_number(value)}"
 
 
 def count_of(number: int, noun: str, plural: str | None = None) -> str:
