@@ -176,7 +176,7 @@ def build_parser() -> argparse.ArgumentParser:
 def _command(
     subparsers: Any,
     name: str,
-    run: Callable[[argparse.Namespace], Outcome | int],
+    run: Callable[[argparse.Namespace], Outcome],
     about: str,
     example: str | Sequence[str],
 ) -> argparse.ArgumentParser:
@@ -259,9 +259,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return code
 
     try:
-        outcome: Outcome | int = arguments.run(arguments)
-        if isinstance(outcome, int):
-            return outcome
+        outcome: Outcome = arguments.run(arguments)
         if arguments.json:
             print(json_of(arguments.command, outcome, time.perf_counter() - started), flush=True)
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
@@ -89,6 +90,8 @@ def run(arguments: argparse.Namespace) -> Outcome:
         INCOMPLETE if left_out else DONE,
         f"{_tables_text(compared | trends)}\n\n{said}",
         {"study": out.resolve()},
+        f"uamt report {shlex.quote(arguments.results)}",
+        "one page of it all, with pictures",
         counts={"tables": len(texts) + len(tables), "charts": n_charts, "models": len(models)},
         tables={relative.stem: table for relative, table in (compared | trends).items()},
         facts={"cautions": cautions},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -78,7 +79,7 @@ def run(arguments: argparse.Namespace) -> Outcome:
         FAILED if failed else INCOMPLETE if left_out else DONE,
         text,
         {"tables": out.resolve()},
-        f"uamt study {arguments.results}",
+        f"uamt study {shlex.quote(arguments.results)}",
         "tests, trends and charts",
         counts={"tables": len(written), "models": len(models), "gates_failed": len(failed)},
         tables={"kill_shares": shares},

@@ -46,9 +46,10 @@ def test_tables_of_the_three_questions(uamt: Command, results: Path) -> None:
     assert set(rows["n"]) == {8 * 9}
     assert len(pairs) == 19 * 3
     assert pairs.loc[0, ["test_suite_1", "test_suite_2"]].tolist() == ["orig", "dalle"]
-    said = stdout.splitlines()[-2:]
+    said = stdout.splitlines()[-3:]
     assert said[0].startswith("17 tables and 0 charts of 1 model written")
     assert said[1] == f"Study: {study}"
+    assert said[2].startswith(f"Next: uamt report {results} ")
 
 
 def test_a_reader_is_cautioned(uamt: Command, results: Path) -> None:

@@ -84,6 +84,9 @@ def test_walk_1_ends_in_a_picture_of_a_kill_and_a_summary(tmp_path: Path) -> Non
         ["my_detector", "my_photos", 3, 3]
     ]
     assert summary["img_ms_any"][0] > 0
+    page = (tmp_path / "my_report.html").read_text(encoding="utf-8")
+    assert "my_detector" in page
+    assert f"Report: {tmp_path / 'my_report.html'}" in said
 
 
 def test_walk_2_ends_in_the_scores_of_the_concepts_page(tmp_path: Path) -> None:
