@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -111,3 +112,28 @@ def test_a_cell_that_is_no_number_is_refused_by_its_column(
     with pytest.raises(DataError) as caught:
         read_table(path)
     assert f"column '{COLUMNS[column]}': {said}" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (lambda row: [row + ",0"], "line 2: expected 38 cells, got 39"),
+        (lambda row: [row, row.rpartition(",")[0]], "line 3: expected 38 cells, got 37"),
+        (lambda row: [row, row[:9]], "line 3: expected 38 cells"),
+        (lambda row: [f'"{row}'], "no valid CSV"),
+        (lambda row: [row.replace("0.25", "1_0", 1)], "expected numbers"),
+        (lambda row: [row.replace(",3,", ",3.5,", 1)], "expected a count in every row"),
+        (lambda row: [row.replace(",3,", ",-1,", 1)], "expected a count in every row"),
+        (lambda row: [row.replace(",3,", ",1e300,", 1)], "expected a count in every row"),
+    ],
+)
+def test_a_row_that_is_not_whole_is_refused(
+    rows: Callable[[str], list[str]], said: str, tmp_path: Path
+) -> None:
+    """pandas takes a row with a cell too many for one with an index, and shifts all of it."""
+    cells = ["3" if c.startswith("[img") and c.endswith("_count") else "0.25" for c in COLUMNS]
+    header, row = ",".join(["test_suite", *COLUMNS]), ",".join(["a", *cells])
+    path = tmp_path / "mutant_0.1.csv"
+    path.write_text("\n".join([header, *rows(row), ""]))
+    with pytest.raises(DataError, match=rf"mutant_0\.1\.csv: .*{said}"):
+        read_table(path)
