@@ -12,7 +12,7 @@ from typing import Any
 from scoring.errors import ConfigError, DataError
 from scoring.faults import shown
 from scoring.limits import MAX_EXPERIMENT_BYTES
-from scoring.reading import read_text
+from scoring.reading import read_bounded
 from uamt.toml_text import parse_toml
 
 
@@ -207,9 +207,12 @@ def read_experiment_file(path: Path) -> dict[str, Any]:
 
 def _read_toml(path: Path) -> str:
     try:
-        return read_text(path, MAX_EXPERIMENT_BYTES, "an experiment file", may_be_pipe=True)
+        content = read_bounded(path, MAX_EXPERIMENT_BYTES, "an experiment file", may_be_pipe=True)
+        return content.decode("utf-8-sig")
     except FileNotFoundError:
         raise DataError(f"{path}: expected an experiment file, found none") from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: no valid TOML ({error})") from error
 
 
 _LONGEST_KEY = 80
