@@ -18,11 +18,9 @@ from typing import Any
 import numpy as np
 import orjson
 
-from mutators import get_operator
 from runners.image_sets import ImageSet
 from runners.ledger import Entry, Ledger, Unit, ledger_line
 from runners.manifest_file import read_manifest
-from runners.settings import Settings
 from scoring.branch_facts import BranchFacts, read_facts
 from scoring.curtailed_rows import read_curtailed
 from scoring.declarations import read_declarations
@@ -142,6 +140,10 @@ def _configuration(path: Path) -> None:
 
 
 def _resolved(values: Mapping[str, Any]) -> None:
+    # They load torch, which only this reader needs.
+    from mutators import get_operator
+    from runners.settings import Settings
+
     names = ("passes", "seed", "score_threshold", "classes", "chunk", "threads", "precision")
     settings = Settings(
         **{name: values[name] for name in (*names, "curtail", "kill_rule", "curtail_mutants")}
