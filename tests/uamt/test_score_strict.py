@@ -118,8 +118,12 @@ def test_a_manifest_declares_what_the_vectors_are(uamt: Command, tmp_path: Path)
     assert "taken for sigmoid" in stderr
     assert facts_of(root).scores == "sigmoid"
     for kind, expected in (("softmax", "softmax"), ("one_hot", "softmax"), ("sigmoid", "sigmoid")):
-        manifest = {"models": {"net": {"settings": {"model": {"scores": kind}}}}}
-        (root / MANIFEST_NAME).write_text(json.dumps(manifest))
+        section = {
+            "settings": {"imported": {"format": "coco"}, "model": {"scores": kind}},
+            "operators": {"mc_dropout": {"tags": ["0.5"]}},
+            "suites": {"photos": {"a.png": {"stem": "a"}}},
+        }
+        (root / MANIFEST_NAME).write_text(json.dumps({"format": 1, "models": {"net": section}}))
         code, _, stderr = uamt("score", root, "--rules", "strict")
         assert (code, stderr, facts_of(root).scores) == (0, "", expected)
     uamt("score", root, "--rules", "strict", "--scores", "softmax")
