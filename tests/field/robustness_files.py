@@ -187,7 +187,7 @@ def large_pickle(folder: Path) -> None:
     sparse(folder / "night.pkl", MAX_PICKLE_BYTES + 2**20)
 
 
-@case("a pickle of 9 bytes that asks for a memo of 16 GiB", *PICKLED)
+@case("a pickle of 7 bytes that would have a memo of 16 GiB made", *PICKLED)
 def memo(folder: Path) -> None:
     (folder / "night.pkl").write_bytes(b"]r\xff\xff\xff\x7f.")
 
