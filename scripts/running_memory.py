@@ -34,7 +34,7 @@ def resident_mib() -> float:
 
 def copy_images(folder: Path, n_images: int) -> None:
     """Write a suite of copies of the built-in images."""
-    paths = sorted(builtin_suites().glob("*/*.png"))
+    paths = [path for suite in builtin_suites().values() for path in sorted(suite.glob("*.png"))]
     folder.mkdir()
     for i in range(n_images):
         shutil.copyfile(paths[i % len(paths)], folder / f"{i:04}.png")
