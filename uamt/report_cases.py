@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from scoring.aggregates import mutant_id
@@ -20,11 +19,10 @@ from scoring.object_uncertainty import object_uncertainty
 from scoring.objects import MEASURES
 from scoring.predictions import read_passes
 from scoring.rules import Rules
-from scoring.suites import SuiteScores
 from scoring.summary import VERDICT_KIND
-from scoring.tags import tag_order
 from scoring.tracks import Tracks, track
 from uamt.presentation import count_of
+from uamt.report_choice import in_turns, room_for, shapes_of
 from uamt.report_numbers import NOTHING, Number, TableFile
 from uamt.report_pictures import Frame, Raster, frames, object_rows, read_raster
 from uamt.report_place import ImageFiles, prediction_branch
@@ -34,12 +32,6 @@ OBJECTS_NAME = "report_objects.csv"
 PASSES_NAME = "report_passes.csv"
 
 _CASE_SIDE_PX, _THUMB_SIDE_PX = 480, 132
-_CASE_RASTER_CHARACTERS = 3_500_000
-_THUMB_CHARACTERS = 1_200_000
-_SHAPE_CHARACTERS = 3_000_000
-_PER_BOX, _PER_FRAME = 150, 260
-"""About what a drawn detection and a pass take on the page."""
-_IMAGES_PER_MUTANT = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,13 +124,14 @@ def build_gallery(
         return gallery
     missing: dict[tuple[str, str], str] = {}
     broken: list[str] = []
+    room = room_for(tables)
     raster_size = shape_size = 0
-    for m, s, image, mutant in _in_turns(tables):
-        if len(gallery.cases) >= most or shape_size > _SHAPE_CHARACTERS:
+    for m, s, image, mutant in in_turns(tables):
+        if len(gallery.cases) >= most or shape_size > room.shapes:
             break
         scores = tables.models[m].results.suites[s].scores
         key = (scores.suite, scores.stems[image])
-        if key in missing or (key not in gallery.rasters and raster_size > _CASE_RASTER_CHARACTERS):
+        if key in missing or (key not in gallery.rasters and raster_size > room.pixels):
             continue
         try:
             tracks, rules = read_case(tables, m, s, (image, mutant), experiment)
@@ -157,10 +150,9 @@ def build_gallery(
         _add_case(gallery, tables, (m, s, image, mutant), tracks, rules, names)
         if on_step:
             on_step()
-        shown = gallery.cases[-1].frames
-        n_boxes = sum(len(frame.mutant) for frame in shown)
-        shape_size += _PER_BOX * n_boxes + _PER_FRAME * len(shown)
-    _add_thumbnails(gallery, tables, images, missing)
+        shown = gallery.cases[-1]
+        shape_size += shapes_of(shown.frames, len(shown.objects))
+    _add_thumbnails(gallery, tables, images, missing, room.thumbnails)
     if missing:
         gallery.notes.append(
             f"{count_of(len(missing), 'image')} without pixels, and no passes of them; the first: "
@@ -259,59 +251,12 @@ def _add_case(
     )
 
 
-def _in_turns(tables: ReportTables) -> Iterator[tuple[int, int, int, int]]:
-    """Yield model, suite, image and mutant of what is worth a picture, a suite at a time."""
-    queues = [
-        (m, s, _ordered_pairs(kills.scores, tables))
-        for m, model in enumerate(tables.models)
-        for s, kills in enumerate(model.kills)
-    ]
-    longest = max(len(pairs) for _, _, pairs in queues)
-    for turn in range(longest):
-        for m, s, pairs in queues:
-            if turn < len(pairs):
-                yield (m, s, *pairs[turn])
-
-
-def _ordered_pairs(scores: SuiteScores, tables: ReportTables) -> list[tuple[int, int]]:
-    """Return pairs of image and mutant: the mildest kill, the survivor of the largest rate, the
-    best image of every other mutant, and then further images of each.
-    """
-    killed = scores.killed(VERDICT_KIND, tables.rule, tables.rules)
-    ranked = _ranked_images(scores, killed)
-    order = sorted(range(len(scores.mutants)), key=lambda m: tag_order(scores.mutants[m][1]))
-    dead = [m for m in order if killed[:, m].any()]
-    alive = [m for m in order if not killed[:, m].any()]
-    mutants = [*dead[:1], *alive[-1:], *dead[1:], *alive[:-1]]
-    return [
-        (ranked[m][place], m)
-        for place in range(_IMAGES_PER_MUTANT)
-        for m in mutants
-        if place < len(ranked[m])
-    ]
-
-
-def _ranked_images(scores: SuiteScores, killed: npt.NDArray[np.bool_]) -> list[list[int]]:
-    """Return the images with a row, per mutant: killing ones first, by changed passes and power."""
-    counts = np.nan_to_num(scores.column(COUNT_COLUMN), nan=-1.0)
-    loss = np.nan_to_num(scores.column("[match] iou_mean"))
-    power = killed.sum(axis=1)
-    there = scores.has_row
-    return [
-        [
-            int(i)
-            for i in np.lexsort((-loss[:, m], -power, -counts[:, m], ~killed[:, m]))
-            if there[i, m]
-        ]
-        for m in range(len(scores.mutants))
-    ]
-
-
 def _add_thumbnails(
     gallery: Gallery,
     tables: ReportTables,
     images: ImageFiles,
     missing: dict[tuple[str, str], str],
+    most_characters: int,
 ) -> None:
     """Add small pixels of the images that have none, suite by suite in turns, while there is room.
 
@@ -336,7 +281,7 @@ def _add_thumbnails(
             if turn >= len(stems) or (suite, stems[turn]) in gallery.rasters:
                 continue
             key = (suite, stems[turn])
-            if size > _THUMB_CHARACTERS:
+            if size > most_characters:
                 left_out += 1
                 continue
             if key in missing:

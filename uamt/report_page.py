@@ -5,10 +5,10 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-import orjson
 import pandas as pd
 
 from scoring.kill_counts import CHANGED_NAME
@@ -25,7 +25,7 @@ from uamt.report_cases import (
 )
 from uamt.report_charts import score_charts
 from uamt.report_numbers import Number
-from uamt.report_pictures import Box
+from uamt.report_pictures import Box, Frame
 from uamt.report_provenance import Facts
 from uamt.report_tables import ReportTables
 from uamt.report_tags import Tag, place_tags
@@ -41,6 +41,9 @@ from uamt.report_words import HOW, RULE_NAMES, TERMS, measure_names, score_name
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _MOST_BARS = 13
+_KINDS = tuple(STYLES)
+_WHOLE_PIXELS_DO = 400
+"""Longest side of an image, in pixels, from which boxes are drawn to whole ones."""
 _BESIDE = 9
 """Characters of an uncertainty beside a tag, such as ` var 0.12`."""
 
@@ -74,6 +77,7 @@ def render(
     environment.filters |= {"outline": outline, "score_name": score_name}
     raster_ids = {key: f"image-{number + 1}" for number, key in enumerate(gallery.rasters)}
     views = build_views(tables, gallery, raster_ids, experiment)
+    cases = _Cases(tables, gallery, raster_ids)
     script = (_TEMPLATES / "report.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     ratios = [
@@ -95,7 +99,7 @@ def render(
         score_columns=SCORE_COLUMNS,
         measures=measure_names(tables.rules),
         rasters=[(raster_ids[key], raster) for key, raster in gallery.rasters.items()],
-        cases=_Cases(tables, gallery, raster_ids),
+        cases=cases,
         charts=score_charts(ratios[0], ratios[1], [model.key for model in tables.models]),
         changed=_changed(tables),
         facts=facts,
@@ -104,12 +108,14 @@ def render(
         style=(_TEMPLATES / "report.css").read_text(encoding="utf-8"),
         script=script,
         script_sha256=digest,
-        data=_data(views),
+        data=_data(views, cases, gallery.cases),
     )
 
 
-def _data(views: Sequence[View]) -> dict[str, Any]:
-    """Return what the script needs of all views."""
+def _data(views: Sequence[View], cases: _Cases, shown: Sequence[Case]) -> dict[str, Any]:
+    """Return what the script needs of all views and cases."""
+    labels: dict[str, int] = {}
+    tags = {case.id: cases.data(case, labels) for case in shown}
     largest = [
         max(
             (row[k] for view in views for row in view.data["scores"] if row[k] is not None),
@@ -121,6 +127,9 @@ def _data(views: Sequence[View]) -> dict[str, Any]:
         "scoreColumns": SCORE_COLUMNS,
         "largest": largest,
         "views": {view.id: view.data for view in views},
+        "kinds": _KINDS,
+        "labels": list(labels),
+        "tags": tags,
     }
 
 
@@ -166,15 +175,34 @@ class _Cases:
         raster = self.raster(case)
         return place_tags(boxes, raster.width, raster.height, _BESIDE if is_mutant else 0)
 
-    def tags_text(self, case: Case, boxes: Sequence[Box]) -> str:
-        """Return the tags of a pass of the mutant, for the script that shows it large."""
-        return orjson.dumps(
+    def data(self, case: Case, labels: dict[str, int]) -> list[list[list[Any]]]:
+        """Return the tags of every pass of the mutant, for the script that shows it large.
+
+        Args:
+            case: Which one.
+            labels: Numbers of the names of classes, to which new ones are added.
+        """
+        return [
             [
-                [box.kind, box.number, box.label, round(box.score, 2), tag.x, tag.y]
-                for tag in self.tags(case, boxes, is_mutant=True)
+                [
+                    _KINDS.index(box.kind),
+                    box.number,
+                    labels.setdefault(box.label, len(labels)),
+                    round(box.score, 2),
+                    round(tag.x),
+                    round(tag.y),
+                ]
+                for tag in self.tags(case, frame.mutant, is_mutant=True)
                 for box in [tag.box]
             ]
-        ).decode()
+            for frame in case.frames
+        ]
+
+    def has_own_original(self, case: Case, frame: Frame) -> bool:
+        """Return whether the original found something else in this pass than in the shown one."""
+        return [replace(box, kind="match") for box in frame.original] != [
+            replace(box, kind="match") for box in case.frames[case.shown].original
+        ]
 
     def passes(self, case: Case) -> list[dict[str, Number]]:
         columns = ("pass", "matches", "misses", "ghosts")
@@ -207,18 +235,27 @@ class _Cases:
         }
 
 
-def outline(boxes: Sequence[Box], kind: str = "") -> str:
+def outline(boxes: Sequence[Box], kind: str = "", side_px: int = 0) -> str:
     """Return boxes as the data of one SVG path; those of a kind, or all of them.
 
+    Args:
+        boxes: Detections of a pass.
+        kind: match, miss or ghost; empty for all.
+        side_px: Longest side of the image, where whole pixels may do.
+
     Example:
-        >>> outline([Box("match", "1", 2, 3, 10, 5, "cat", 0.9)])
-        'M2 3h10v5h-10z'
+        >>> outline([Box("match", "1", 2, 3.25, 10, 5, "cat", 0.9)])
+        'M2 3.2h10v5h-10z'
     """
-    return "".join(
-        f"M{box.x:g} {box.y:g}h{box.width:g}v{box.height:g}h{-box.width:g}z"
-        for box in boxes
-        if kind in ("", box.kind)
-    )
+    digits = 0 if side_px >= _WHOLE_PIXELS_DO else 1
+    drawn = []
+    for box in boxes:
+        if kind in ("", box.kind):
+            x, y, wide, high = (
+                f"{round(value, digits):g}" for value in (box.x, box.y, box.width, box.height)
+            )
+            drawn.append(f"M{x} {y}h{wide}v{high}h{'-' if wide != '0' else ''}{wide}z")
+    return "".join(drawn)
 
 
 def _changed(tables: ReportTables) -> list[dict[str, Any]]:

@@ -144,9 +144,9 @@ def object_number(seen: ObjectUncertainty, number: int) -> str:
 
 
 def _box(found: Detections, row: int, kind: Kind, number: str, label_names: Sequence[str]) -> Box:
-    x1, y1, x2, y2 = (round(float(value), 1) for value in found.boxes[row])
+    x1, y1, x2, y2 = (float(value) for value in found.boxes[row])
     label = plain(name_of(found.labels[row], label_names), _LONGEST_LABEL)
-    wide, high = round(x2 - x1, 1), round(y2 - y1, 1)
+    wide, high = x2 - x1, y2 - y1
     return Box(kind, number, x1, y1, wide, high, label, float(found.scores[row]))
 
 

@@ -110,6 +110,8 @@ class View:
         rest: Those between, without thumbnails.
         n_more: Images that are in no list.
         cases: Its pictures.
+        kills: The table behind the grid.
+        powers: The table behind the ranking.
         data: What the page's script needs.
     """
 
@@ -124,6 +126,8 @@ class View:
     rest: tuple[RankedImage, ...]
     n_more: int
     cases: tuple[Case, ...]
+    kills: str
+    powers: str
     data: Mapping[str, Any]
 
 
@@ -199,6 +203,8 @@ def _view(
         rest=tuple(between[:_MOST_LISTED]),
         n_more=max(0, len(between) - _MOST_LISTED),
         cases=cases,
+        kills=mutants[0].killing.table,
+        powers=ranked[0].killed.table,
         data=_data(tables, place, cases, raster_ids),
     )
 

@@ -69,7 +69,7 @@ class Page(HTMLParser):
                 Cell(
                     own["value"],
                     element.text,
-                    own["data-form"],
+                    own.get("data-form") or form_of(own["value"], element.text),
                     self.around("data-csv"),
                     "" if image else self.around("data-row"),
                     image,
@@ -97,6 +97,15 @@ class Page(HTMLParser):
     def json(self) -> Any:
         script = next(e for e in self.all("script") if e.attributes.get("id") == "report-data")
         return json.loads(script.text)
+
+
+def form_of(value: str, text: str) -> str:
+    """How a number is written, by its text: one that is no number is a text."""
+    try:
+        float(value)
+    except ValueError:
+        return "text"
+    return {0: "whole", 2: "two", 3: "three"}[len(text.partition(".")[2])]
 
 
 @lru_cache(maxsize=512)

@@ -138,15 +138,21 @@ def test_the_same_results_give_the_same_bytes(report: Page, uamt: Command) -> No
 def test_predictions_decide_what_frames_show(report: Page, made: Path) -> None:
     """Tags of a frame name class and score of what the prediction file of the pass holds."""
     passes = pd.read_csv(made / "root" / "scores" / "report_passes.csv")
-    strips = [e for e in report.all("li") if "data-tags" in e.attributes]
+    data = report.json()
+    strips, frames = [], []
+    for element in report.elements:
+        if element.attributes.get("class") == "case":
+            frames += data["tags"][element.attributes["id"]]
+        elif "data-pass" in element.attributes:
+            strips.append(element)
     assert len(strips) == len(passes)
-    for item in strips[::7]:
+    for item, frame in list(zip(strips, frames, strict=True))[::7]:
         row = passes.iloc[int(item.attributes["data-row"])]
         _, kind, name, tag = row["mutant_id"].split("_", 3)
         branch = Branch(f"{kind}_{name}", row["model"], row["test_suite"])
         folder = branch.folder(made / "root", tag, row["image"])
         found = orjson.loads((folder / f"prediction_{row['pass']}.json").read_bytes())
-        tags = orjson.loads(item.attributes["data-tags"])
+        tags = [[data["kinds"][tag[0]], tag[1], data["labels"][tag[2]], tag[3]] for tag in frame]
         drawn = sorted((t[2], t[3]) for t in tags if t[0] != "miss")
         assert drawn == sorted((str(d["label"]), round(d["score"], 2)) for d in found.values())
         kinds = [t[0] for t in tags]
@@ -312,7 +318,7 @@ def test_one_pass_and_many_classes(tmp_path: Path, uamt: Command) -> None:
     page = Page(root / "report.html")
     check_all(page, root / "scores")
     strips = [e for e in page.all("ol") if e.attributes.get("class") == "strip"]
-    frames = [e for e in page.all("li") if "data-tags" in e.attributes]
+    frames = [e for e in page.all("li") if "data-pass" in e.attributes]
     assert len(frames) == len(strips) > 0
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.uamt.report_reader import Cell, Page, check_cell
+from tests.uamt.report_reader import Cell, Page, check_cell, form_of
 
 playwright = pytest.importorskip(
     "playwright.sync_api", reason="needs the extra 'browser': pip install .[browser]"
@@ -122,6 +122,8 @@ def test_by_mouse_from_a_mutant_to_its_images_to_a_film_strip(opened: Opened) ->
     frames.nth(3).click()
     assert case.locator(".which").inner_text() == "pass 3"
     assert frames.nth(3).get_attribute("aria-pressed") == "true"
+    missed = frames.nth(3).locator("path.miss").count()
+    assert (case.locator("[data-side=original] path.miss").count() > 0) == (missed > 0)
     large = case.locator("[data-side=mutant] path.under").get_attribute("d")
     assert large == frames.nth(3).locator("path.under").get_attribute("d")
     assert opened.said == []
@@ -160,12 +162,14 @@ def cells_of(opened: Opened, selector: str) -> list[Cell]:
         """selector => [...document.querySelectorAll(selector)].map((data) => {
             const around = (name) => data.closest(`[${name}]`)?.getAttribute(name) ?? "";
             const image = data.getAttribute("data-image") ?? "";
-            return [data.value, data.textContent, data.dataset.form, around("data-csv"),
+            return [data.value, data.textContent, data.dataset.form ?? "", around("data-csv"),
                     image ? "" : around("data-row"), image, data.dataset.column, ""];
         })""",
         selector,
     )
-    return [Cell(*cell) for cell in found]
+    return [
+        Cell(value, text, form or form_of(value, text), *rest) for value, text, form, *rest in found
+    ]
 
 
 def test_numbers_that_the_script_shows_are_those_of_the_tables(opened: Opened, made: Path) -> None:

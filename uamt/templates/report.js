@@ -184,9 +184,26 @@ function showPass(item) {
   const left = details.querySelector('[data-side="original"]');
   if (!details.originalSide) details.originalSide = left.querySelector("svg");
   const own = item.querySelector("template");
-  const drawn = own ? own.content.querySelector("svg").cloneNode(true) : details.originalSide.cloneNode(true);
+  const drawn = (own ? own.content.querySelector("svg") : details.originalSide).cloneNode(true);
+  if (!own) markMissed(drawn, tagsOf(item));
   left.querySelector("svg").replaceWith(drawn);
   showMeasure(details);
+}
+
+function tagsOf(item) {
+  const tags = data.tags[item.closest(".case").id][Number(item.dataset.pass)];
+  return tags.map(([kind, object, label, ...rest]) => [data.kinds[kind], object, data.labels[label], ...rest]);
+}
+
+// The original finds the same in every pass; what of it is missed changes.
+function markMissed(svg, tags) {
+  const missed = new Set(tags.filter(([kind]) => kind === "miss").map(([, object]) => object));
+  for (const part of all("[data-object]", svg)) {
+    const kind = missed.has(part.dataset.object) ? "miss" : "match";
+    part.setAttribute("class", kind);
+    const title = part.querySelector("title");
+    if (title) title.textContent = title.textContent.replace(/^\w+/, kind);
+  }
 }
 
 // A pass of the strip with a tag for each of its objects.
@@ -194,7 +211,7 @@ function enlarged(item) {
   const svg = item.querySelector("svg").cloneNode(true);
   const { width, height } = svg.viewBox.baseVal;
   svg.style.setProperty("--unit", `${Math.max(width, height)}px`);
-  for (const [kind, object, label, score, x, y] of JSON.parse(item.dataset.tags)) {
+  for (const [kind, object, label, score, x, y] of tagsOf(item)) {
     const text = makeSvg("text", { class: kind, x, y, "data-object": object }, `${object} ${label}`);
     text.append(makeSvg("title", {}, `${kind}: ${label}, score ${score.toFixed(2)}`));
     svg.append(text);
