@@ -146,8 +146,8 @@ def read_account(root: Path) -> Account | None:
     path = root / MANIFEST_NAME
     if not path.is_file():
         return None
-    sections = read_manifest(root)["models"]
     try:
+        sections = read_manifest(root)["models"]
         models = {name: _listed(name, section) for name, section in sections.items()}
     except (KeyError, TypeError, AttributeError, ValueError, ConfigError) as error:
         raise DataError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -49,6 +49,8 @@ class BranchFacts:
         curtailed: The rule by which passes stopped early, and `critical_count`, the changed passes
             that make a significant kill; None for a full campaign. Rows then hold the counts of
             settled kinds and nothing else.
+        crashed: Tag -> the images on which the mutant crashed, or computed NaN or infinity, so
+            that they have no row.
     """
 
     rules: str
@@ -60,6 +62,7 @@ class BranchFacts:
     fewer_passes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     nonfinite_passes: int = 0
     curtailed: Mapping[str, Any] | None = None
+    crashed: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def passes_of(self, tag: str, stem: str) -> int:
         """Return T of one image under one mutant."""

@@ -106,6 +106,7 @@ def examine_curtailed(
         original_is_deterministic=is_deterministic,
         fewer_passes=_fewer(sweep, curtailment.passes - n_run),
         curtailed=rows.section(),
+        crashed=sweep.crashed_by_tag(),
     )
     levels = np.full((*shape, len(IMAGE_COLUMNS)), np.nan)
     return ExaminedBranch(branch, scores, facts, levels, ())

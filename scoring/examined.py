@@ -95,6 +95,7 @@ def examine_branch(
         degenerate_boxes=sum(image.n_degenerate for image in found),
         fewer_passes=_fewer(sweep, found, most_passes),
         nonfinite_passes=sum(int(image.n_skipped.sum()) for image in found),
+        crashed=sweep.crashed_by_tag(),
     )
     scores = SuiteScores(
         branch.model,

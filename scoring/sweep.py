@@ -44,6 +44,13 @@ class Sweep:
     tags: tuple[str, ...]
     crashed: frozenset[tuple[str, str]] = frozenset()
 
+    def crashed_by_tag(self) -> dict[str, list[str]]:
+        """Return the images on which each mutant crashed, of those that crashed on any."""
+        by_tag = {
+            tag: [stem for stem in self.stems if (stem, tag) in self.crashed] for tag in self.tags
+        }
+        return {tag: stems for tag, stems in by_tag.items() if stems}
+
 
 def find_sweep(
     root: Path,

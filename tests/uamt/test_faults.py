@@ -161,7 +161,7 @@ def fill(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     fsync = os.fsync
 
     def full(handle: int) -> None:
-        if f"/.{name}." in os.readlink(f"/proc/self/fd/{handle}"):
+        if f"/.{name}." in str(Path(f"/proc/self/fd/{handle}").readlink()):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         fsync(handle)
 
