@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import multiprocessing
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -158,6 +159,7 @@ def test_a_full_disk_names_the_file_and_the_way_on(
 
 def fill(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """Have the disk run full as this file is written."""
+    monkeypatch.undo()
     fsync = os.fsync
 
     def full(handle: int) -> None:
@@ -180,14 +182,16 @@ def test_a_ledger_on_a_full_disk_is_named(uamt: Command, folder: Path) -> None:
 def test_a_line_that_the_disk_took_a_part_of_is_taken_back(
     uamt: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert uamt(*run_flags(folder, "--dropout-rates", "0.5"))[0] == 0
-    before = (folder / "out" / "ledger.jsonl").read_bytes()
+    assert uamt(*run_flags(folder))[0] == 0
+    ledger = folder / "out" / "ledger.jsonl"
+    before = ledger.read_bytes().splitlines(keepends=True)[0]
+    ledger.write_bytes(before)
     write = os.write
     monkeypatch.setattr("runners.ledger.os.write", lambda h, line: write(h, line[:20]))
     code, _, stderr = uamt(*run_flags(folder))
     assert code == 3
     assert "/ledger.jsonl': No space left on device" in stderr
-    assert (folder / "out" / "ledger.jsonl").read_bytes() == before
+    assert ledger.read_bytes() == before
 
 
 def test_scores_on_a_disk_that_takes_no_more_are_named(experiment: Path) -> None:
@@ -203,7 +207,7 @@ def test_scores_on_a_disk_that_takes_no_more_are_named(experiment: Path) -> None
         check=False,
     )
     assert done.returncode == 3
-    assert "mutant_0.1.csv': File too large; make room" in done.stderr
+    assert ".csv': File too large; make room" in done.stderr
     assert not list(experiment.rglob("*.tmp"))
 
 
@@ -344,7 +348,7 @@ def test_an_image_that_left_its_suite_is_no_more_scored(uamt: Command, folder: P
     assert code == 0
     assert "3 stray folders left out, for the manifest does not list" in stderr
     assert "mc_dropout_0.3_b" in stderr
-    assert "photos      2" in stdout
+    assert re.search(r"photos +2 ", stdout)
     assert uamt("verify", root)[0] == 1
     image.write_bytes(content)
     code, stdout, stderr = uamt(*run_flags(folder))
@@ -382,7 +386,7 @@ def test_an_interrupted_redo_is_not_scored_as_one_configuration(
     assert code == 4
     assert "2 images ('photos/b.png' (detector), 'photos/c.png' (detector)) left out" in stderr
     assert "another configuration than the manifest's" in stderr
-    assert "photos      1" in stdout
+    assert re.search(r"photos +1 ", stdout)
     code, stdout, _ = uamt("verify", root)
     assert code == 1
     assert "of another configuration" in stdout
@@ -390,7 +394,8 @@ def test_an_interrupted_redo_is_not_scored_as_one_configuration(
     assert uamt(*shlex.split(todo)[3:])[0] == 0
     assert uamt("verify", root)[0] == 0
     code, stdout, _ = uamt("score", root)
-    assert (code, "photos      3" in stdout) == (0, True)
+    assert code == 0
+    assert re.search(r"photos +3 ", stdout)
 
 
 def interrupt_at(monkeypatch: pytest.MonkeyPatch, image: str) -> None:
@@ -415,7 +420,7 @@ def test_an_interrupted_run_is_scored_by_its_finished_images(
     assert code == 4
     assert "2 images ('photos/b.png' (detector), 'photos/c.png' (detector)) not finished" in stderr
     assert "the same 'uamt run' finishes it" in stderr
-    assert "photos      1" in stdout
+    assert re.search(r"photos +1 ", stdout)
 
 
 def test_a_run_without_a_finished_image_has_no_scores(
@@ -479,7 +484,7 @@ def test_a_change_is_named_with_both_values(
     elif what == "image":
         pictures(folder / "photos", "b", "a")
     elif what == "sites":
-        words = tuple("cells" if word == "site" else word for word in words)
+        words = tuple("site@in" if word == "site" else word for word in words)
     before = results(folder / "out")
     code, _, stderr = uamt(*words)
     assert code == 2
