@@ -243,6 +243,8 @@ def _units(root: Path) -> list[tuple[str, ...]]:
 
 def torture(n_kills: int, seed: int, folder: Path) -> list[Round]:
     """Kill campaigns this often, print a row for each, and return them."""
+    from uamt.presentation import count_of
+
     started = time.monotonic()
     machine = Torture(folder, seed)
     print(f"{'campaign':>8} {'workers':>7}  {'result':<9}  kills (signal@new files)")
@@ -261,7 +263,7 @@ def torture(n_kills: int, seed: int, folder: Path) -> list[Round]:
             print(f"         {fault}")
     good = sum(len(one.kills) for one in rounds if not one.faults)
     print(
-        f"{good} of {done} kills, in {len(rounds)} campaigns, end as the undisturbed one; seed "
+        f"{good} of {done} kills, in {count_of(len(rounds), 'campaign')}, end as undisturbed; seed "
         f"{seed}; {time.monotonic() - started:.0f} s"
     )
     return rounds
