@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uamt.outcome import DONE, FAILED, Outcome
-from uamt.presentation import count_of, paragraph
+from uamt.presentation import count_of
 
 if TYPE_CHECKING:
     from runners.account import State
@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> Outcome:
     return Outcome(
         done,
         DONE if found.is_whole else FAILED,
-        "\n".join(paragraph(line, hang=2) for line in _lines(found)),
+        "\n".join(_lines(found)),
         then=f"uamt score {_quoted(root)}" if found.is_whole else None,
         why="a CSV per mutant",
         counts={"problems": len(found.problems)},

@@ -34,3 +34,29 @@ class Quick(nn.Module):
 def detector() -> nn.Module:
     """Return the detector; its weights follow the seed."""
     return Quick()
+
+
+class Odd(Quick):
+    """The same, but for images 9 px wide: there it fails, or computes NaN."""
+
+    def __init__(self, fails: bool) -> None:
+        super().__init__()
+        self.fails = fails
+
+    def forward(self, images: list[Tensor]) -> list[dict[str, Tensor]]:
+        found = super().forward(images)
+        if images[0].shape[-1] == 9:
+            if self.fails:
+                raise RuntimeError("no kernel for this size")
+            found = [{**one, "scores": one["scores"] * torch.nan} for one in found]
+        return found
+
+
+def fragile() -> nn.Module:
+    """Return a detector that fails on images 9 px wide."""
+    return Odd(fails=True)
+
+
+def drifting() -> nn.Module:
+    """Return a detector that computes NaN on images 9 px wide."""
+    return Odd(fails=False)

@@ -13,7 +13,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -107,9 +107,7 @@ def observe(case: Case, box: Path) -> Seen:
     folder = box / "work"
     folder.mkdir()
     case.make(folder)
-    words = list(case.command)
-    if words[0] == "run" and not (len(words) > 1 and words[1].endswith(".toml")):
-        words += [w for flag, value in QUICK.items() if flag not in words for w in (flag, value)]
+    words = _whole_words(case.command)
     seen = (
         _in_process(words, folder, case.environment) if case.environment else _here(words, folder)
     )
@@ -118,6 +116,18 @@ def observe(case: Case, box: Path) -> Seen:
     assert "Traceback" not in seen.error, (case.what, seen.error)
     assert "Warning" not in seen.error, (case.what, seen.error)
     return seen
+
+
+def run_quietly(command: Sequence[str], folder: Path) -> None:
+    """Run a command in a folder, as a part of what a case is made of."""
+    _here(_whole_words(command), folder)
+
+
+def _whole_words(command: Sequence[str]) -> list[str]:
+    words = list(command)
+    if words[0] == "run" and not (len(words) > 1 and words[1].endswith(".toml")):
+        words += [w for flag, value in QUICK.items() if flag not in words for w in (flag, value)]
+    return words
 
 
 def _here(words: list[str], folder: Path) -> Seen:
