@@ -15,6 +15,7 @@ from runners.manifest_file import operator_configuration, read_manifest, unit_co
 from scoring.curtailment import Curtailment
 from scoring.errors import ConfigError, DataError
 from scoring.layout import MANIFEST_NAME, Branch, original_tag
+from scoring.manifest import read_manifest_file
 
 State = Literal["done", "runtime_error", "unreadable_image", "dropped", "not_run", "changed"]
 """What the ledger says of a unit: its status; or that it has no line, or that its last line is of
@@ -138,21 +139,25 @@ class Account:
 
 
 def read_account(root: Path) -> Account | None:
-    """Return the account of an experiment; None where there is no manifest.
+    """Return the account of an experiment.
+
+    None where there is no manifest, or one that only declares something of passes that came from
+    elsewhere, and lists nothing.
 
     Raises:
         DataError: The manifest is broken.
     """
-    path = root / MANIFEST_NAME
-    if not path.is_file():
+    manifest = read_manifest_file(root)
+    if manifest is None or "format" not in manifest:
         return None
+    sections = read_manifest(root)["models"]
     try:
-        sections = read_manifest(root)["models"]
         models = {name: _listed(name, section) for name, section in sections.items()}
     except (KeyError, TypeError, AttributeError, ValueError, ConfigError) as error:
         raise DataError(
-            f"{path}: expected the manifest of an experiment ({type(error).__name__}: {error}); "
-            f"'uamt run' or 'uamt import' into another folder writes a whole one"
+            f"{root / MANIFEST_NAME}: expected the manifest of an experiment "
+            f"({type(error).__name__}: {error}); 'uamt run' or 'uamt import' into another folder "
+            f"writes a whole one"
         ) from error
     ledger = Ledger(root)
     return Account(root, models, ledger.latest() if ledger.path.is_file() else None)

@@ -136,8 +136,8 @@ def verify(root: Path, on_unit: OnFolder | None = None) -> Verification:
     account = read_account(root)
     if account is None:
         raise DataError(
-            f"{root}: expected {MANIFEST_NAME}, which says what should be there, found none; name "
-            f"the folder of an experiment that 'uamt run' or 'uamt import' made"
+            f"{root}: expected {MANIFEST_NAME} with a list of what should be there, found none; "
+            f"name the folder of an experiment that 'uamt run' or 'uamt import' made"
         )
     models = account.models.values()
     checks = [_Check(account, model).run(on_unit or _nothing) for model in models]

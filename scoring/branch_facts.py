@@ -90,6 +90,7 @@ _SHAPES = {
         none_or(lambda value: not misfit(value, _CURTAILED)),
         is_needed=False,
     ),
+    "crashed": Shape("images by tag", table_of(list_of(is_text)), is_needed=False),
 }
 
 

@@ -261,7 +261,7 @@ def test_without_a_manifest_there_is_nothing_to_check_against(
     for folder in (root, tmp_path / "nowhere"):
         code, stdout, stderr = uamt("verify", folder)
         assert (code, stdout) == (3, "")
-        assert f"{folder}: expected manifest.json, which says what should be there" in stderr
+        assert f"{folder}: expected manifest.json with a list of what should be there" in stderr
 
 
 @pytest.mark.parametrize(
