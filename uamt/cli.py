@@ -11,6 +11,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from scoring.errors import UamtError
@@ -55,11 +56,31 @@ _AFTER_INTERRUPT = {
 """How to go on after an interrupt, by command."""
 
 
+_ORDER = """\
+first look:   uamt demo
+your own:     uamt doctor MODEL, uamt plan, uamt run, uamt score ROOT,
+              uamt suites ROOT/scores, uamt report ROOT
+other tools:  uamt import coco, uamt score ROOT
+help:         uamt COMMAND --help; each ends in an example"""
+
+
+def _version() -> str:
+    try:
+        return version("uamt-detect")
+    except PackageNotFoundError:
+        return "(not installed)"
+
+
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of all commands."""
     parser = argparse.ArgumentParser(
-        prog="uamt", description=_DESCRIPTION, epilog=_EXIT_CODES, allow_abbrev=False
+        prog="uamt",
+        description=paragraph(_DESCRIPTION, HELP_WIDTH),
+        epilog=f"{_ORDER}\n\n{paragraph(_EXIT_CODES, HELP_WIDTH)}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
+    parser.add_argument("--version", action="version", version=f"uamt {_version()}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
     demo = _command(
@@ -69,9 +90,14 @@ def build_parser() -> argparse.ArgumentParser:
         "the whole job on the built-in detectors and images, ending in a page",
         "uamt demo",
     )
-    demo.add_argument("--out", default="uamt_demo", help="folder of everything it makes")
     demo.add_argument(
-        "--workers", type=int, help="worker processes; default: one per core, up to 4"
+        "--out",
+        default="uamt_demo",
+        metavar="FOLDER",
+        help="folder of everything it makes; default: uamt_demo",
+    )
+    demo.add_argument(
+        "--workers", type=int, metavar="N", help="worker processes; default: one per core, up to 4"
     )
 
     doctor = _command(
@@ -106,7 +132,10 @@ def build_parser() -> argparse.ArgumentParser:
     )
     for command in (plan, run):
         command.add_argument(
-            "experiment", nargs="?", metavar="experiment.toml", help="options by key; flags win"
+            "experiment",
+            nargs="?",
+            metavar="experiment.toml",
+            help="file of options, as a run saves it (docs/experiment.md); flags win",
         )
         for topic, keys in TOPICS.items():
             group = command.add_argument_group(topic)
@@ -131,14 +160,23 @@ def build_parser() -> argparse.ArgumentParser:
         "uamt score experiment/",
     )
     score.add_argument("root", metavar="ROOT", help="folder of the experiment")
-    score.add_argument("--out", help="folder of the CSVs; default: ROOT/scores")
-    score.add_argument("--case-study", help="folder below it; default: ROOT's name")
-    score.add_argument("--passes", type=int, help="score the first N passes; default: all")
+    score.add_argument("--out", metavar="FOLDER", help="of the CSVs; default: ROOT/scores")
+    score.add_argument("--case-study", metavar="NAME", help="folder below it; default: ROOT's name")
     score.add_argument(
-        "--workers", type=int, default=1, help="processes that share the images; default: 1"
+        "--passes", type=int, metavar="N", help="score the first N passes; default: all"
     )
     score.add_argument(
-        "--binomial-n", type=int, help="trials of the binomial test; default: the passes"
+        "--workers",
+        type=int,
+        default=1,
+        metavar="N",
+        help="processes that share the images; default: 1",
+    )
+    score.add_argument(
+        "--binomial-n",
+        type=int,
+        metavar="N",
+        help="trials of the binomial test; default: the passes",
     )
     score.add_argument(
         "--rules",
@@ -205,8 +243,26 @@ def _help_of(key: str) -> str:
     return _option(key).help
 
 
+_METAVARS = {
+    "model.name": "MODEL",
+    "model.weights": "NAME|FILE",
+    "model.folder": "NAME",
+    "model.args": "K=V",
+    "model.device": "DEVICE",
+    "images": "SOURCE",
+    "image_root": "FOLDER",
+    "suites": "NAME=SOURCE",
+    "sites": "PRESET|PATTERN",
+    "out": "FOLDER",
+    "shard": "I/N",
+    "address": "ADDRESS",
+}
+"""What the value of an option is called in the help, where its shape does not say it."""
+
+
 def _add_option(parser: argparse._ActionsContainer, option: Option) -> None:
-    default = "" if option.default in (None, False) else f"; default: {option.default}"
+    has_default = option.default is not None and option.default is not False
+    default = f"; default: {option.default}" if has_default else ""
     arguments: dict[str, Any] = {
         "dest": option.key,
         "default": argparse.SUPPRESS,
@@ -215,17 +271,18 @@ def _add_option(parser: argparse._ActionsContainer, option: Option) -> None:
     if option.shape == "yes":
         parser.add_argument(option.flag, action="store_true", **arguments)
     else:
-        metavar = {
+        metavar = _METAVARS.get(option.key) or {
             "table": "NAME=VALUE",
             "whole": "N",
+            "wholes": "N,N,...",
             "number": "X",
-            "auto or whole": "auto/N",
-        }.get(option.shape, option.shape.upper())
+            "numbers": "X,X,...",
+            "texts": "NAME,NAME,...",
+            "auto or whole": "auto|N",
+        }.get(option.shape, option.shape)
         if option.bare is not None:
             arguments |= {"nargs": "?", "const": option.bare}
-        parser.add_argument(
-            option.flag, action="append", metavar=metavar.replace("|", "/"), **arguments
-        )
+        parser.add_argument(option.flag, action="append", metavar=metavar, **arguments)
 
 
 def given_options(arguments: argparse.Namespace) -> Mapping[str, Any]:

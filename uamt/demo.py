@@ -61,9 +61,10 @@ def run_demo(out: Path, workers: int | None = None, passes: int = 10) -> DemoRes
     from scoring.judgement import strict_remark
     from scoring.summary import summarise, verdict
     from uamt.experiments import run_prepared
-    from uamt.progress import unit_progress
+    from uamt.progress import image_progress, step_progress, unit_progress
     from uamt.reporting import Request, make_report
     from uamt.scores import score_root
+    from uamt.selection import select
 
     started = time.perf_counter()
     workers = workers or min(4, os.cpu_count() or 1)
@@ -85,7 +86,9 @@ def run_demo(out: Path, workers: int | None = None, passes: int = 10) -> DemoRes
     with ExitStack() as held, unit_progress(campaigns) as on_unit:
         prepared = [prepare(campaign, held=held) for campaign in campaigns]
         run_prepared(prepared, workers, on_unit)
-    result = score_root(out, case_study="demo")
+    total = sum(len(sweep.stems) for sweep in select(out).sweeps)
+    with image_progress(total, "scoring") as on_image:
+        result = score_root(out, case_study="demo", on_image=on_image)
     scored, tables = _in_order(result.suites, list(suites)), result.tables
     strict = _in_order(result.strict, list(suites))
     summary = summarise(scored, strict=strict)
@@ -93,9 +96,12 @@ def run_demo(out: Path, workers: int | None = None, passes: int = 10) -> DemoRes
     results = out / "scores"
     summary_path = results / "summary.csv"
     write_atomic(summary_path, summary.to_csv(index=False, lineterminator="\n").encode())
-    page = make_report(
-        Request(out, order=tuple(suites)), command=shlex.join(["uamt", "demo", "--out", str(out)])
-    ).page
+    with step_progress(None, "drawing", "picture") as on_step:
+        page = make_report(
+            Request(out, order=tuple(suites)),
+            on_step,
+            shlex.join(["uamt", "demo", "--out", str(out)]),
+        ).page
     seconds = time.perf_counter() - started
     return DemoResult(summary, sentence, tuple(tables), summary_path, page, seconds)
 

@@ -49,7 +49,9 @@ def add_exchange(subparsers: Any, add_command: AddCommand) -> None:
         metavar="JSON",
         help="COCO dataset with images (id, file_name) and categories (id, name)",
     )
-    coco.add_argument("--vectors", metavar="FIELD", help="class vector; default: class_probs")
+    coco.add_argument(
+        "--vectors", metavar="FIELD", help="of the class vector; default: class_probs"
+    )
     _add_target(coco)
     yolo = add_command(
         formats,
@@ -87,7 +89,7 @@ def add_exchange(subparsers: Any, add_command: AddCommand) -> None:
         "--annotations", metavar="JSON", help="dataset whose image ids hold; default: made up"
     )
     export.add_argument("--vectors", metavar="FIELD", help="class vector; default: class_probs")
-    export.add_argument("--passes", type=int, help="the first N passes; default: all")
+    export.add_argument("--passes", type=int, metavar="N", help="the first N passes; default: all")
     _add_names(export)
 
 
@@ -103,7 +105,9 @@ def _add_target(parser: argparse.ArgumentParser) -> None:
         metavar="TAG",
         help="the mutant: rate 0.1, rate and block 0.1_3; 'original': the unmutated model",
     )
-    parser.add_argument("--suite", default="orig", help="the suite's folder name; default: orig")
+    parser.add_argument(
+        "--suite", default="orig", metavar="NAME", help="the suite's folder name; default: orig"
+    )
     parser.add_argument(
         "--one-hot",
         action="store_true",
@@ -121,7 +125,10 @@ def _add_target(parser: argparse.ArgumentParser) -> None:
 
 def _add_names(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--names", choices=("stem", "path"), default="stem", help="what results are named by"
+        "--names",
+        choices=("stem", "path"),
+        default="stem",
+        help="what results are named by: the file's name, or its whole path; default: stem",
     )
 
 

@@ -50,7 +50,8 @@ class ImagePlaces:
         manifest: As `read_manifest` returns it.
         model: The model's folder name.
         suite: The suite's folder name.
-        folder: Named by the caller: the suite's folder, or the one that holds it; None if not.
+        folder: Named by the caller: the suite's folder or file, or the folder that holds it; None
+            if not.
     """
 
     def __init__(
@@ -115,15 +116,26 @@ class ImagePlaces:
         return self._listed[folder]
 
 
-def _named(folder: Path, suite: str) -> Iterator[Path]:
-    yield folder / suite
-    yield folder
+def _named(source: Path, suite: str) -> Iterator[Path]:
+    yield source / suite
+    yield from _folders_of(source)
+
+
+def _folders_of(source: Path) -> Iterator[Path]:
+    """Yield where the images of a source may lie (docs/images.md); their bytes tell which it is."""
+    yield source
+    for folder in ("images", "JPEGImages"):
+        yield source / folder
+    if source.is_file():
+        yield source.parent
+        yield source.parent.parent
+        yield source.parents[min(2, len(source.parents) - 1)] / "JPEGImages"
 
 
 def _saved(root: Path, model: str, suite: str) -> Iterator[Path]:
     for text in _configured(root / f"experiment_{model}.toml", suite):
         for base in (Path(), root.resolve().parent, root):
-            yield base / text
+            yield from _folders_of(base / text)
     from runners.builtin import suites as builtin_suites
 
     if suite in builtin_suites():
@@ -136,11 +148,15 @@ def _configured(path: Path, suite: str) -> Iterator[Path]:
         saved = parse_toml(read_text(path, MAX_EXPERIMENT_BYTES, "a saved file"), str(path))
     except (FileNotFoundError, UamtError):
         return  # written by hand or not at all: nothing depends on it
+    if isinstance(saved.get("image_root"), str):
+        yield Path(saved["image_root"])
     suites, images = saved.get("suites"), saved.get("images")
     if isinstance(suites, dict) and isinstance(suites.get(suite), str):
         yield Path(suites[suite])
     elif isinstance(images, str):
-        yield Path(images) / suite if suites == "folders" else Path(images)
+        if suites == "folders":
+            yield Path(images) / suite
+        yield Path(images)
 
 
 def _sha256(path: Path) -> str:

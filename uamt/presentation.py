@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import shutil
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -99,8 +100,14 @@ def examples_text(examples: str | Sequence[str]) -> str:
     """Return the end of a command's help: examples that can be copied, long ones over lines."""
     lines = []
     for example in [examples] if isinstance(examples, str) else examples:
-        words = paragraph(example, HELP_WIDTH - 6).splitlines()
-        lines.append("  " + " \\\n    ".join(words))
+        rows: list[str] = []
+        # A flag and its value stay in one line.
+        for part in re.split(r" (?=--)", example):
+            if rows and len(rows[-1]) + len(part) < HELP_WIDTH - 6:
+                rows[-1] += f" {part}"
+            else:
+                rows.append(part)
+        lines.append("  " + " \\\n    ".join(rows))
     return "\n".join(["example:" if len(lines) == 1 else "examples:", *lines])
 
 

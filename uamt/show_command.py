@@ -29,7 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the mutant: rate 0.1 (MC-Dropout), rate and block 0.1_3 (MC-DropBlock)",
     )
     parser.add_argument(
-        "--root", help="folder of the experiment; default: the one in the current folder"
+        "--root",
+        metavar="ROOT",
+        help="folder of the experiment; default: the one in the current folder",
     )
     for word in ("operator", "model", "suite"):
         parser.add_argument(f"--{word}", metavar="NAME", help=f"which {word}, if several fit")
@@ -55,13 +57,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "variance, prediction surface; default: ie",
     )
     parser.add_argument(
-        "--rules", choices=("deepluq", "strict"), default="deepluq", help="default: deepluq"
+        "--rules",
+        choices=("deepluq", "strict"),
+        default="deepluq",
+        help="definitions of match and measures, as published or as documented; default: deepluq",
     )
     parser.add_argument(
         "--scale", type=float, default=1.0, metavar="X", help="size; default: 1, for print: 2"
     )
     parser.add_argument(
-        "--out", metavar="FILE.png", help="default: <image>_<operator>_<tag>_pass<N>.png here"
+        "--out",
+        metavar="FILE.png",
+        help="the picture; default: <image>_<operator>_<tag>_pass<N>.png here",
     )
 
 

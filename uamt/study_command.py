@@ -26,7 +26,9 @@ EXAMPLES = ("uamt study experiment/scores --holm --friedman",)
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `uamt study`."""
     add_options(parser)
-    parser.add_argument("--out", help="folder of tables and charts; default: RESULTS/study")
+    parser.add_argument(
+        "--out", metavar="FOLDER", help="of tables and charts; default: RESULTS/study"
+    )
     parser.add_argument(
         "--holm", action="store_true", help="correct pairwise p values, over the pairs of a metric"
     )
@@ -43,7 +45,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what tables and charts call a model",
     )
     parser.add_argument(
-        "--charts", choices=("png", "svg", "none"), default="png", help="default: png"
+        "--charts",
+        choices=("png", "svg", "none"),
+        default="png",
+        help="format of the charts, or none; default: png",
     )
 
 

@@ -36,7 +36,7 @@ LEGEND = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `uamt suites`."""
     add_options(parser)
-    parser.add_argument("--out", help="folder of the tables; default: RESULTS")
+    parser.add_argument("--out", metavar="FOLDER", help="of the tables; default: RESULTS")
     parser.add_argument(
         "--fail-under",
         action="append",

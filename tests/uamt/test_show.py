@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -192,6 +193,28 @@ class TestRunExperiment:
         shutil.rmtree(branch.folder(experiment, "0.3", "plain_00"))
         with pytest.raises(DataError, match=r"runtime_error: out of luck"):
             facade.show("plain_00", "0.3", experiment)
+
+    def test_images_of_a_coco_file_are_found(
+        self, uamt: Command, photos: Path, tmp_path: Path
+    ) -> None:
+        (tmp_path / "notes").mkdir()
+        coco = tmp_path / "notes" / "instances.json"
+        names = [{"id": i, "file_name": p.name} for i, p in enumerate(sorted(photos.iterdir()))]
+        coco.write_text(json.dumps({"images": names}))
+        out = tmp_path / "of_coco"
+        assert (
+            uamt(
+                *("run", "--model", "demo_retinanet", "--images", coco, "--image-root", photos),
+                *("--dropout-rates", "0.3", "--operators", "mc_dropout", "--passes", "1"),
+                *("--out", out),
+            )[0]
+            == 0
+        )
+        code, told, _ = uamt(
+            *("show", "plain_01", "--mutant", "0.3", "--root", out, "--out", tmp_path / "a.png")
+        )
+        assert code == 0
+        assert "CAUTION" not in told
 
 
 class TestText:
