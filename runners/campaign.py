@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 from torch import Tensor
 
 from mutators import Operator, dropblock_sites, resolve_sites
-from runners.chunks import ChunkChoice, choose_chunk
+from runners.chunks import ChunkChoice, batch_fault, choose_chunk
 from runners.detectors import Detector
-from runners.failures import shown_failure
+from runners.failures import is_out_of_memory, shown_failure
 from runners.fingerprints import FileFingerprint
 from runners.going_on import going_on
 from runners.images import ImageRef, read_image
@@ -33,7 +33,7 @@ from runners.manifest_file import (
     read_manifest,
     removed_images,
 )
-from runners.memory import is_out_of_memory, out_of_memory, run_heaviest, with_fitting_chunk
+from runners.memory import out_of_memory, run_heaviest, with_fitting_chunk
 from runners.passes import run_mutant, run_original
 from runners.prepared import Campaign, Prepared
 from runners.settings import Chunk, Settings, arithmetic
@@ -247,8 +247,20 @@ def _has_results(campaign: Campaign) -> bool:
 def _chunk(start: _Start, before: Mapping[str, Any]) -> ChunkChoice:
     """Return the chunk that was asked for, that of the results that are there, or what pays."""
     detector, settings = start.campaign.detector, start.campaign.settings
+    is_new = not before and settings.chunk != 1 and settings.passes > 1
+    fault = ""
+    if is_new:
+        mutant = next(mutant for mutant in start.campaign.mutants() if not mutant.is_original)
+        fault = batch_fault(detector, start.image, start.key, mutant)
     if settings.chunk != "auto":
+        if fault:
+            raise ConfigError(
+                f"chunk {settings.chunk}: the model fails on two images at once, though not on "
+                f"one ({fault}); run it with --chunk 1"
+            )
         return ChunkChoice(settings.chunk, "as asked for")
+    if fault:
+        return ChunkChoice(1, f"one by one, for the model fails on two images at once: {fault}")
     is_known = before.get("passes") == settings.passes
     if is_known and before.get("device") == device_name(detector.device):
         return ChunkChoice(before["chunk"], "as the results that are there")

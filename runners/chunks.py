@@ -12,9 +12,11 @@ from torchvision.models.detection.transform import GeneralizedRCNNTransform
 
 from mutators import Mutant
 from runners.detectors import Detector
+from runners.failures import is_out_of_memory, shown_failure
 from runners.memo import Memo
 from runners.passes import run_mutant
 from runners.settings import Settings
+from scoring.errors import UamtError
 
 LARGE_PX2 = 250_000
 """Pixels of the model's input above which a CPU runs passes one by one, unmeasured: a batch was
@@ -39,6 +41,29 @@ class ChunkChoice:
 
     size: int
     reason: str
+
+
+def batch_fault(detector: Detector, image: Tensor, key: str, mutant: Mutant) -> str:
+    """Return why a model of a user fails on two images at once; empty if it does not.
+
+    Args:
+        detector: The model, which runs on the image alone.
+        image: (3, H, W) float32, 0 to 1.
+        key: The image's name in the key of its masks.
+        mutant: Any: a model that takes a batch apart may run, and leave no place for its masks.
+
+    Raises:
+        RuntimeError: Memory ran out.
+    """
+    if detector.weights.get("kind") != "factory":
+        return ""  # torchvision's detectors, ours among them, take batches
+    try:
+        run_mutant(detector, image, key, mutant, Settings(passes=2, chunk=2, score_threshold=0.0))
+    except Exception as error:  # what a user's model raises is not known
+        if is_out_of_memory(error):
+            raise
+        return str(error) if isinstance(error, UamtError) else shown_failure(error)
+    return ""
 
 
 def choose_chunk(

@@ -224,6 +224,13 @@ def _check_finite(where: str, value: Any) -> None:
             _check_finite(where, item)
 
 
+def _shown_result(result: Any) -> str:
+    if not isinstance(result, list | tuple):
+        return type(result).__name__
+    kinds = ", ".join(sorted({type(item).__name__ for item in result}))
+    return f"{type(result).__name__} of {len(result)} ({kinds})"
+
+
 def _as_outputs(result: Any, n_images: int) -> list[dict[str, Tensor]]:
     """Return a copy of the model's output that is a list of dicts with the three columns."""
     if (
@@ -233,7 +240,7 @@ def _as_outputs(result: Any, n_images: int) -> list[dict[str, Tensor]]:
     ):
         raise DataError(
             f"detector output: expected a list of {n_images} dicts with boxes, labels and scores, "
-            f"got {type(result).__name__}"
+            f"got {_shown_result(result)}"
         )
     outputs = [dict(output) for output in result]
     for output in outputs:
@@ -243,4 +250,16 @@ def _as_outputs(result: Any, n_images: int) -> list[dict[str, Tensor]]:
                 f"detector output: expected boxes, labels and scores, got {sorted(output)}"
             )
         _check_finite("the model", output)
+        _check_columns(output)
     return outputs
+
+
+def _check_columns(output: Mapping[str, Tensor]) -> None:
+    names = [name for name in ("labels", "scores", "class_probs") if name in output]
+    rows = {"boxes": output["boxes"].numel() // 4}
+    rows |= {name: output[name].shape[0] if output[name].ndim else 1 for name in names}
+    if len(set(rows.values())) > 1 or output["boxes"].numel() % 4:
+        raise DataError(
+            f"detector output: expected a row for each box in every column, got "
+            f"{', '.join(f'{count} {name}' for name, count in rows.items())}"
+        )

@@ -12,6 +12,7 @@ import torch
 
 from mutators import Mutant
 from runners.detectors import Detector
+from runners.failures import is_out_of_memory
 from runners.image_files import ImageError, upright_size
 from runners.images import ImageRef, read_image
 from runners.passes import run_mutant
@@ -21,19 +22,10 @@ from scoring.errors import DataError
 Result = TypeVar("Result")
 
 _LOG = logging.getLogger(__name__)
-_CPU_ALLOCATOR = ("not enough memory", "can't allocate memory")
 
 
 class OutOfMemoryError(DataError):
     """A batch of passes does not fit into the memory of the device."""
-
-
-def is_out_of_memory(error: BaseException) -> bool:
-    """Return whether an error says that memory ran out, of a CUDA device or of the CPU."""
-    if isinstance(error, torch.OutOfMemoryError):
-        return True
-    text = str(error)
-    return isinstance(error, RuntimeError) and any(words in text for words in _CPU_ALLOCATOR)
 
 
 def out_of_memory(where: str, settings: Settings, root: Path, model: str) -> OutOfMemoryError:

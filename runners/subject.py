@@ -12,11 +12,12 @@ from torch import Tensor
 
 from mutators import Mutant
 from runners.curtailed import Settling, Standing
+from runners.failures import is_out_of_memory
 from runners.image_files import ImageError
 from runners.images import ImageRef, read_image
 from runners.ledger import Entry
 from runners.memo import Memo
-from runners.memory import is_out_of_memory, out_of_memory
+from runners.memory import out_of_memory
 from runners.passes import run_mutant, run_original, run_original_once
 from runners.prepared import Prepared
 from runners.unit_files import UnitFiles

@@ -65,7 +65,12 @@ def doctor(arguments: argparse.Namespace) -> Outcome:
         notes.say(warning, "WARNING")
     with step_progress(None, "examining", "step") as on_step:
         checks = examine(
-            detector, images, values["sites"], values["score_threshold"], on_step=on_step
+            detector,
+            images,
+            values["sites"],
+            values["score_threshold"],
+            seed=values["seed"],
+            on_step=on_step,
         )
     outcomes = [check.outcome for check in checks]
     text = "\n".join(

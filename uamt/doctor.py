@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from scoring.detections import Detections
+from scoring.errors import ConfigError, UamtError
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 Outcome = Literal["ok", "FAILED", "inconclusive"]
 
 STRONG_RATE = 0.5
+_ROUNDING = 1e-6
+"""By how much the square of a rounded root may exceed the number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,7 @@ def examine(
     sites: str | Sequence[str] = "uamters",
     score_threshold: float = 0.5,
     *,
+    seed: int = 0,
     on_step: Callable[[], None] = lambda: None,
 ) -> list[Check]:
     """Return what was found on these images.
@@ -55,17 +59,19 @@ def examine(
         images: (3, H, W) float32 tensors by name.
         sites: Where noise enters.
         score_threshold: Detections below it do not count, as in a run.
+        seed: Of the masks.
         on_step: Called when the images have been run once more.
 
     Raises:
         ConfigError: The sites do not exist in this model.
     """
     from mutators import MCDropBlock, MCDropout
+    from runners.chunks import batch_fault
     from runners.passes import run_mutant, run_original
     from runners.settings import Settings, arithmetic
     from uamt.experiments import fitting
 
-    settings = Settings(passes=2, score_threshold=score_threshold)
+    settings = Settings(passes=2, score_threshold=score_threshold, seed=seed)
     operators, notes = fitting(
         detector,
         [
@@ -75,8 +81,19 @@ def examine(
     )
     before = _Snapshot.of(detector.model)
     with arithmetic(settings.threads):
+        checks: list[Check] = []
+        fault = ""
+        with _failing("the model runs on the images", checks):
+            for image in images.values():
+                detector.detect([image])
+            key, image = next(iter(images.items()))
+            fault = batch_fault(detector, image, key, operators[0].mutants()[0])
+        if checks:
+            return checks
+        if fault:
+            settings = replace(settings, chunk=1)
+            checks.append(_one_by_one(fault))
         plain = {key: run_original(detector, image, settings) for key, image in images.items()}
-
         on_step()
 
         def mutated(mutant: Mutant) -> dict[str, list[Detections]]:
@@ -90,28 +107,50 @@ def examine(
         found = sum(len(passes[0]) for passes in plain.values())
         again = {key: run_original(detector, image, settings) for key, image in images.items()}
         is_deterministic = _count_differing(plain, again) == 0
-        checks = [_finds_something(found, len(images), score_threshold)]
+        checks.append(_finds_something(found, len(images), score_threshold))
         checks.append(_class_vectors(detector, plain, found))
         for operator in operators:
-            zero = mutated(operator.original())
-            strong = mutated(operator.mutants()[0])
-            checks.append(
-                _rate_zero(operator.name, _count_differing(plain, zero), is_deterministic)
-            )
-            checks.append(
-                _strong_rate(operator.name, _count_differing(plain, strong), len(images), found)
-            )
-            replayed = _with_memo(detector, images, operator, settings)
-            on_step()
-            checks.append(
-                _memo(operator.name, _count_differing(strong, replayed), is_deterministic)
-            )
+            with _failing(f"{operator.name} runs on the images", checks):
+                zero = mutated(operator.original())
+                differing = _count_differing(plain, zero)
+                checks.append(_rate_zero(operator.name, differing, is_deterministic))
+                strong = mutated(operator.mutants()[0])
+                differing = _count_differing(plain, strong)
+                checks.append(_strong_rate(operator.name, differing, found, detector, len(images)))
+                replayed = _with_memo(detector, images, operator, settings)
+                on_step()
+                differing = _count_differing(strong, replayed)
+                checks.append(_memo(operator.name, differing, is_deterministic))
         after = _Snapshot.of(detector.model)
         behind = {key: run_original(detector, image, settings) for key, image in images.items()}
         checks += _nothing_left(before, after, operators[0].mutants()[0], detector.model)
         checks.append(_same_outputs(_count_differing(plain, behind), is_deterministic))
     checks += [Check("every operator can run here", "ok", note) for note in notes]
     return checks
+
+
+@contextmanager
+def _failing(claim: str, checks: list[Check]) -> Iterator[None]:
+    """Return a context whose failure becomes a check: what a user's model raises is not known."""
+    from runners.failures import is_out_of_memory, shown_failure
+
+    try:
+        yield
+    except ConfigError:
+        raise
+    except Exception as error:
+        if is_out_of_memory(error):
+            raise
+        reason = str(error) if isinstance(error, UamtError) else shown_failure(error)
+        checks.append(Check(claim, "FAILED", reason))
+
+
+def _one_by_one(fault: str) -> Check:
+    return Check(
+        "the model takes several images at once",
+        "ok",
+        f"it does not ({fault}), which --chunk 1 suits: uamt run takes it by itself",
+    )
 
 
 def _with_memo(
@@ -176,15 +215,43 @@ def _class_vectors(
     expected = len(detector.label_names)
     if len(lengths) > 1 or (expected and lengths != {expected}):
         return Check(claim, "FAILED", f"lengths {sorted(lengths)}, expected {expected}")
-    at_label = np.concatenate([d.probs[np.arange(len(d)), d.labels.astype(int)] for d in every])
+    length = lengths.pop()
+    detail = f"{found} vectors of {length} entries ({detector.scores})"
+    labels = np.concatenate([d.labels for d in every])
+    outside = [label for label in labels.tolist() if not 0 <= label < length]
+    if outside:
+        return Check(
+            claim,
+            "FAILED",
+            f"{detail}; {len(outside)} labels have no entry there, such as label {outside[0]}: "
+            f"labels count from 0, background included where the vector has it",
+        )
+    probs = np.concatenate([d.probs for d in every if len(d)])
+    at_label = probs[np.arange(len(labels)), labels.astype(int)]
     scores = np.concatenate([d.scores for d in every])
     # FCOS ranks by the geometric mean of class and centerness, which is not above the larger one.
     has_own_scores = any(isinstance(module, FCOS) for module in detector.model.modules())
-    wrong = int((at_label < scores**2).sum() if has_own_scores else (at_label != scores).sum())
-    detail = f"{found} vectors of {lengths.pop()} entries ({detector.scores})"
-    if wrong:
-        return Check(claim, "FAILED", f"{detail}; {wrong} do not hold the score of their label")
-    return Check(claim, "ok", f"{detail}, each with the score of its label")
+    is_wrong = at_label < scores**2 - _ROUNDING if has_own_scores else at_label != scores
+    wrong = int(is_wrong.sum())
+    if not wrong:
+        return Check(claim, "ok", f"{detail}, each with the score of its label")
+    detail = f"{detail}; {wrong} do not hold the score of their label"
+    if detector.scores != "given":
+        return Check(claim, "FAILED", detail)
+    largest = int((at_label == probs.max(axis=1)).sum())
+    if 2 * largest >= len(labels):
+        return Check(
+            claim,
+            "ok",
+            f"{detail}, which is right for a score that is more than the class's probability "
+            f"(objectness, centerness); {largest} labels have the largest entry",
+        )
+    return Check(
+        claim,
+        "FAILED",
+        f"{detail}, and only {largest} labels have the largest entry; return class_probs whose "
+        f"entry number i belongs to label i (is there a background at 0?)",
+    )
 
 
 def _rate_zero(operator: str, differing: int, is_deterministic: bool) -> Check:
@@ -196,13 +263,21 @@ def _rate_zero(operator: str, differing: int, is_deterministic: bool) -> Check:
     return Check(claim, "ok", "boxes, labels, scores and vectors equal the untouched model's")
 
 
-def _strong_rate(operator: str, differing: int, n_images: int, found: int) -> Check:
+def _strong_rate(
+    operator: str, differing: int, found: int, detector: Detector, n_images: int
+) -> Check:
     claim = f"{operator} at rate {STRONG_RATE} changes detections"
     detail = f"{differing} of {n_images} images changed"
     if differing:
         return Check(claim, "ok", detail)
     if not found:
         return Check(claim, "inconclusive", f"{detail}, and the original finds nothing on them")
+    if detector.weights.get("kind") == "random":
+        return Check(
+            claim,
+            "inconclusive",
+            f"{detail}; random weights can leave nothing to mask: give --weights",
+        )
     return Check(claim, "FAILED", f"{detail}; choose other --sites")
 
 
