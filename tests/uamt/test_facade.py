@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import uamt
@@ -49,6 +50,51 @@ def test_an_unknown_setting_is_refused(photos: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="passes"):
         uamt.run(detector, photos, out=tmp_path / "out", passes=0)
     assert find_branches(tmp_path / "out") == []
+
+
+def test_suites_in_python_are_those_of_the_command(tmp_path: Path) -> None:
+    from tests.study.tables import write_results
+
+    results = write_results(tmp_path / "scores", {"day": ["a", "b"], "night": ["c"]})
+    shares = uamt.suites(results, order=["night"], out=tmp_path / "tables")
+    assert shares["test_suite"].unique().tolist() == ["night", "day"]
+    assert set(shares["kind"]) == {"miss", "ghost", "miss_ghost"}
+    written = tmp_path / "tables" / "case" / "net" / "ua_ms_kill_shares.csv"
+    assert pd.read_csv(written)["ms_any"].tolist() == shares["ms_any"].tolist()
+    with pytest.raises(ConfigError, match="--passes"):
+        uamt.suites(results, passes=0)
+
+
+def test_ray_is_an_engine_in_python_too(
+    photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from runners import ray_engine
+    from runners.execution import Summary
+
+    asked: list[object] = []
+
+    def run_on_ray(campaigns: object, workers: int, options: object, on_unit: object) -> object:
+        asked.extend([workers, options])
+        return [Summary()]
+
+    monkeypatch.setattr(ray_engine, "import_ray", lambda: None)
+    monkeypatch.setattr(ray_engine, "run_on_ray", run_on_ray)
+    detector = uamt.load_detector("demo_retinanet")
+    out = tmp_path / "out"
+    sweep = [uamt.MCDropout(rates=(0.1,))]
+    uamt.run(detector, photos, sweep, out=out, engine="ray", address="here", workers=3)
+    assert asked == [3, ray_engine.RayOptions("here", 0)]
+    with pytest.raises(ConfigError, match="--address: expected --engine ray"):
+        uamt.run(detector, photos, sweep, out=out, address="here")
+    with pytest.raises(ConfigError, match="--engine: expected local or ray, got 'cluster'"):
+        uamt.run(detector, photos, sweep, out=out, engine="cluster")  # type: ignore[arg-type]
+
+
+def test_random_weights_are_warned_of(photos: Path, tmp_path: Path) -> None:
+    detector = uamt.load_detector("ssdlite320_mobilenet_v3_large")
+    sweep = [uamt.MCDropout(rates=(0.5,))]
+    with pytest.warns(UserWarning, match="ssdlite320_mobilenet_v3_large has RANDOM weights"):
+        uamt.run(detector, photos, sweep, out=tmp_path / "out", passes=1)
 
 
 def test_all_names_can_be_had() -> None:
