@@ -9,6 +9,7 @@ project = "uamt"
 author = "The uamt developers"
 html_title = "uamt: uncertainty-aware mutation testing for object detectors"
 html_theme = "furo"
+html_show_copyright = False
 
 extensions = [
     "myst_parser",

@@ -184,7 +184,7 @@ def strip_figure(scene: Scene, *, scale: float = 1.0) -> Figure:
             if number
         ]
         heads.append(f"pass {t}: {', '.join(changes) or 'all match'}")
-    columns = min(4, len(cells))
+    columns = len(cells) if len(cells) <= 5 else 4
     sheet = _Sheet(scale)
     sheet.width = max(
         columns * cells[0].width + (columns - 1) * GAP_PX, round(_LEAST_WIDTH * scale)
