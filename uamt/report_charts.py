@@ -125,7 +125,7 @@ class _Canvas:
         axes.spines[["top", "right"]].set_visible(False)
         axes.spines[["left", "bottom"]].set_color(_INK)
         for axis in (axes.xaxis, axes.yaxis):
-            axis.set_major_locator(MaxNLocator(nbins=4))
+            axis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 5, 10]))
 
     def draw(
         self,
