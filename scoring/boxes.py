@@ -39,7 +39,7 @@ def iou(boxes: Floats, others: Floats) -> Floats:
     """
     ax1, ay1, ax2, ay2 = np.moveaxis(boxes, -1, 0)
     bx1, by1, bx2, by2 = np.moveaxis(others, -1, 0)
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         width = _larger(0.0, _smaller(ax2, bx2) - _larger(ax1, bx1))
         height = _larger(0.0, _smaller(ay2, by2) - _larger(ay1, by1))
         shared = width * height

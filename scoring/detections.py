@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scoring.errors import DataError
+from scoring.limits import MAX_COORDINATE
 
 
 def to_array(value: Any) -> npt.NDArray[Any]:
@@ -124,6 +125,11 @@ class Detections:
         return self.take(keep)
 
     def is_finite(self) -> npt.NDArray[np.bool_]:
-        """Return (N,) True where box, score and class vector hold no NaN or infinity."""
-        finite = np.isfinite(self.boxes).all(axis=1) & np.isfinite(self.scores)
+        """Return (N,) True where box, score and class vector hold no NaN or infinity.
+
+        A coordinate of 1e100 or more counts as infinite: areas overflow.
+        """
+        # A comparison with NaN fails.
+        ordinary = (np.abs(self.boxes) < MAX_COORDINATE).all(axis=1)
+        finite = ordinary & np.isfinite(self.scores)
         return np.asarray(finite & np.isfinite(self.probs).all(axis=1), dtype=np.bool_)

@@ -9,6 +9,9 @@ from __future__ import annotations
 MAX_PREDICTION_BYTES = 32 * 2**20
 """A prediction file: 1,000 detections with vectors of 1,203 classes take 25 MB."""
 
+MAX_COORDINATE = 1e100
+"""Pixels of a coordinate: areas of larger boxes, and their squares, are no numbers."""
+
 MAX_DETECTIONS = 10_000
 """Detections of one pass over an image: detectors keep 100 to 1,000. Comparing two passes takes
 the square of it."""

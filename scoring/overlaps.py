@@ -11,12 +11,11 @@ from scipy.sparse.csgraph import connected_components
 
 from scoring.boxes import area_px2
 from scoring.identity import clusters
+from scoring.limits import MAX_COORDINATE
 
 Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]
 
-_LARGEST_COORDINATE = 1e100
-"""Areas of larger boxes are not numbers."""
 _PAIRS_AT_ONCE = 2**18
 """So many comparisons stay in a core's cache."""
 _PAIRS_HELD = 2**21
@@ -34,7 +33,7 @@ def is_ordinary(boxes: Floats) -> bool:
         (True, False)
     """
     # A comparison with NaN fails.
-    return bool((np.abs(boxes) < _LARGEST_COORDINATE).all())
+    return bool((np.abs(boxes) < MAX_COORDINATE).all())
 
 
 def overlapping_pairs(boxes: Floats, others: Floats) -> tuple[Rows, Rows]:

@@ -20,6 +20,7 @@ from scoring.json_text import first_repeated_key, parse_json
 from scoring.layout import prediction_path
 from scoring.limits import (
     MAX_CLASSES,
+    MAX_COORDINATE,
     MAX_DETECTIONS,
     MAX_NUMBERS,
     MAX_PREDICTION_BYTES,
@@ -193,7 +194,7 @@ def read_passes(
             t, key, _ = _objects(contents, folder)[i]
             raise DataError(
                 f"{where(folder, t, key)}: expected finite numbers, got NaN or infinity in box, "
-                f"score or logit"
+                f"score or logit, or a coordinate of {MAX_COORDINATE:g} px or more"
             )
     return passes
 
