@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from runners.campaign import Campaign
     from runners.execution import Summary
+    from runners.ledger import Unit
     from scoring.rules import Rules
 
 
@@ -204,22 +205,24 @@ _SHOWN = 10
 
 
 def _without_passes(summary: Summary) -> Iterator[tuple[str, str]]:
-    """Yield a note for each image that was skipped, and one for each that mutants crashed on."""
+    """Yield a note for each image that was skipped, and one for each cause of crashes."""
     skipped = list(summary.unreadable.items())
     for (suite, image), message in skipped[:_SHOWN]:
         yield f"skipped image '{suite}/{image}'", message
     if len(skipped) > _SHOWN:
         yield "skipped", f"{len(skipped) - _SHOWN:,} more images; manifest.json names them"
-    crashes: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    causes: dict[str, list[Unit]] = defaultdict(list)
     for entry in summary.crashed:
-        unit = entry.unit
-        crashes[unit.suite, unit.image, entry.message].append(f"{unit.operator} {unit.tag}")
-    for (suite, image, message), mutants in list(crashes.items())[:_SHOWN]:
-        who = mutants[0] if len(mutants) == 1 else f"{len(mutants)} mutants"
-        yield "crashed", f"{who} on '{suite}/{image}': {message}"
-    if len(crashes) > _SHOWN:
-        rest = list(crashes.values())[_SHOWN:]
-        yield "crashed", f"{sum(map(len, rest)):,} more; the ledger lists them"
+        causes[entry.message].append(entry.unit)
+    for message, units in list(causes.items())[:_SHOWN]:
+        mutants = {f"{unit.operator} {unit.tag}" for unit in units}
+        images = {f"'{unit.suite}/{unit.image}'" for unit in units}
+        who = mutants.pop() if len(mutants) == 1 else count_of(len(mutants), "mutant")
+        where = images.pop() if len(images) == 1 else count_of(len(images), "image")
+        yield "crashed", f"{who} on {where}: {message}"
+    if len(causes) > _SHOWN:
+        rest = list(causes.values())[_SHOWN:]
+        yield "crashed", f"{sum(map(len, rest)):,} more; 'uamt verify' lists them"
 
 
 def score(arguments: argparse.Namespace) -> Outcome:

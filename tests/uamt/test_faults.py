@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import errno
 import multiprocessing
 import os
@@ -62,18 +63,18 @@ ANEW = "files that are there are whole, and the same command writes them all ane
 NOTHING = "nothing was written, and the same command starts anew"
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize(
-    ("command", "where", "says"),
+    ("command", "where", "says", "number"),
     [
-        ("run", "runners.execution.Subject.run", RESUMES),
-        ("plan", "runners.planning.make_plan", NOTHING),
-        ("demo", "runners.campaign.prepare", RESUMES),
-        ("doctor", "uamt.doctor.examine", NOTHING),
-        ("verify", "runners.verification.verify", NOTHING),
-        ("score", "scoring.workers.examine_sweep", ANEW),
-        ("suites", "scoring.suite_tables.aggregate", ANEW),
-        ("export", "uamt.exchange.export_sweep", ANEW),
+        ("run", "runners.execution.Subject.run", RESUMES, signal.SIGINT),
+        ("run", "runners.execution.Subject.run", RESUMES, signal.SIGTERM),
+        ("plan", "runners.planning.make_plan", NOTHING, signal.SIGTERM),
+        ("demo", "runners.campaign.prepare", RESUMES, signal.SIGTERM),
+        ("doctor", "uamt.doctor.examine", NOTHING, signal.SIGTERM),
+        ("verify", "runners.verification.verify", NOTHING, signal.SIGINT),
+        ("score", "scoring.workers.examine_sweep", ANEW, signal.SIGINT),
+        ("suites", "scoring.suite_tables.aggregate", ANEW, signal.SIGTERM),
+        ("export", "uamt.exchange.export_sweep", ANEW, signal.SIGINT),
     ],
 )
 def test_every_command_ends_with_130_and_says_how_to_go_on(
@@ -105,14 +106,10 @@ def test_every_command_ends_with_130_and_says_how_to_go_on(
     assert signal.getsignal(signal.SIGTERM) is before
 
 
-def sleep() -> None:
-    time.sleep(60)
-
-
 @pytest.fixture
 def bystander() -> Iterator[multiprocessing.Process]:
     """A child process of the caller's own."""
-    process = multiprocessing.get_context("spawn").Process(target=sleep)
+    process = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(60,))
     process.start()
     yield process  # type: ignore[misc]
     process.kill()
@@ -126,12 +123,20 @@ def test_an_interrupted_pool_ends_its_own_workers_and_no_others(
     bystander: multiprocessing.Process,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("runners.jobs.Jobs.count", interrupts(signal.SIGINT))
+    started: list[int] = []
+
+    def interrupted(*args: object, **kwargs: object) -> None:
+        started.append(len(multiprocessing.active_children()))
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr("runners.pool.wait", interrupted)
     assert uamt(*run_flags(folder, "--workers", "2"))[0] == 130
     assert multiprocessing.active_children() == [bystander]
-    monkeypatch.setattr("uamt.progress._step", interrupts(signal.SIGTERM))
+    waiting = type("Waiting", (collections.deque,), {"popleft": interrupted})
+    monkeypatch.setattr("scoring.workers.deque", waiting)
     assert uamt("score", experiment, "--workers", "2")[0] == 130
     assert multiprocessing.active_children() == [bystander]
+    assert started == [3, 3]
     assert bystander.is_alive()
 
 
@@ -519,3 +524,30 @@ def test_an_image_on_which_mutants_crash_takes_one_line(
     assert "2 image x mutant pairs have no scores" in stdout
     facts = BRANCH.table(folder / "out" / "scores", "out", "0").with_name("facts.json")
     assert orjson.loads(facts.read_bytes())["crashed"] == {"0.3": ["b"], "0.5": ["b"]}
+
+
+def test_a_mutant_that_crashes_on_every_image_takes_one_line_and_is_counted(
+    uamt: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mutators import Mutant
+    from runners.passes import run_mutant
+
+    def crashing(
+        detector: object, image: object, key: str, mutant: Mutant, *args: object, **kw: object
+    ) -> object:
+        if mutant.tag == "0.5":
+            raise RuntimeError("no kernel")
+        return run_mutant(detector, image, key, mutant, *args, **kw)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("runners.subject.run_mutant", crashing)
+    code, _, stderr = uamt(*run_flags(folder))
+    assert (code, stderr) == (4, "crashed: mc_dropout 0.5 on 3 images: RuntimeError: no kernel\n")
+    code, stdout, _ = uamt("score", folder / "out")
+    assert code == 4
+    assert re.search(r"photos +3 +2 ", stdout)
+    assert "3 image x mutant pairs have no scores" in stdout
+    table = BRANCH.table(folder / "out" / "scores", "out", "0.5")
+    assert len(table.read_text().splitlines()) == 1
+    code, _, stderr = uamt("suites", folder / "out" / "scores")
+    assert code == 4
+    assert "3 image x mutant pairs have no row" in stderr
