@@ -13,7 +13,7 @@ import yaml
 from scoring.errors import DataError
 from scoring.exchange import read_json
 from scoring.faults import shown
-from scoring.image_names import check_image_name
+from scoring.image_names import check_image_name, check_length
 from scoring.limits import MAX_LIST_BYTES, MAX_YAML_BYTES
 from scoring.reading import read_bounded, read_text
 from scoring.stems import IMAGE_SUFFIXES
@@ -142,6 +142,7 @@ def yolo_splits(file: Path, image_root: Path | None, walk: Walk) -> dict[str, li
 
 def _of_entry(base: Path, entry: str, where: str, walk: Walk) -> list[Listed]:
     """Return the images of one path of a split, below the data set's folder."""
+    check_length(entry, where)
     stripped = entry.replace("\\", "/")
     while stripped.startswith("../"):
         # One exporter writes paths as seen from a folder below the one that the file is in.
@@ -180,6 +181,7 @@ def _read_yaml(file: Path) -> Mapping[str, Any]:
 
 def _inside(name: str, where: str, root: Path | None = None) -> str:
     """Return a path below its folder; an absolute one that is inside of `root` is one too."""
+    check_length(name, where)
     if root is not None and Path(name).is_absolute():
         base = os.path.normpath(root.absolute())
         if os.path.commonpath([base, os.path.normpath(name)]) == base:

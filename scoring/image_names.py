@@ -7,7 +7,12 @@ import unicodedata
 from pathlib import PurePosixPath, PureWindowsPath
 
 from scoring.errors import DataError
+from scoring.faults import shown
 from scoring.folder_names import is_unseen
+from scoring.limits import MAX_NAME
+
+_LONGEST_PART = 255
+"""Bytes of the name of a file or folder."""
 
 
 def check_image_name(name: str, where: str) -> str:
@@ -18,8 +23,8 @@ def check_image_name(name: str, where: str) -> str:
         where: What messages call the place.
 
     Raises:
-        DataError: It is empty, absolute, leads out of its folder, or holds a control character or
-            what is no UTF-8.
+        DataError: It is empty, absolute, leads out of its folder, is longer than file systems
+            allow, or holds a control character or what is no UTF-8.
 
     Example:
         >>> check_image_name("./val\\a.jpg", "list.txt: line 1")
@@ -31,6 +36,7 @@ def check_image_name(name: str, where: str) -> str:
             f"{where}: expected the name of an image, got {ascii(name)[:80]}, which holds "
             f"{' '.join(map(ascii, unseen[:5]))}; rename the file"
         )
+    check_length(name, where)
     slashed = name.replace("\\", "/")
     is_absolute = slashed.startswith("/") or bool(PureWindowsPath(slashed).drive)
     plain = os.path.normpath(slashed).replace(os.sep, "/") if slashed else "."
@@ -41,6 +47,22 @@ def check_image_name(name: str, where: str) -> str:
     if plain == "." or not PurePosixPath(plain).name.strip(" ."):
         raise DataError(f"{where}: expected the name of an image, got {name!r}")
     return plain
+
+
+def check_length(name: str, where: str) -> None:
+    """Raise if no file system takes a path of this length, which the system says in other words.
+
+    Raises:
+        DataError: It has more than `MAX_NAME` characters, or a part of more than 255 bytes.
+    """
+    parts = PureWindowsPath(name).parts
+    if len(name) > MAX_NAME or any(
+        len(part.encode("utf-8", "surrogatepass")) > _LONGEST_PART for part in parts
+    ):
+        raise DataError(
+            f"{where}: expected the name of an image of at most {_LONGEST_PART} bytes, got "
+            f"{shown(name)}; rename the file"
+        )
 
 
 def check_file_name(name: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from runners.image_sets import ImageSet
 from runners.manifest_file import read_manifest
 from scoring import limits
 from scoring.branch_facts import read_facts
@@ -223,3 +224,22 @@ def test_sizes_that_are_none_are_refused(tmp_path: Path) -> None:
         path.write_text(json.dumps({"images": [image], "categories": [{"id": 1, "name": "x"}]}))
         with pytest.raises(DataError, match=r"'a\.jpg': expected width and height in pixels"):
             sizes_of_file(path)
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("list.txt", "a.png\n{}.png\n"),
+        ("data.yaml", "train: {}\n"),
+        ("data.yaml", "path: {}\ntrain: a\n"),
+        ("instances.json", '{{"images": [{{"file_name": "{}.png"}}]}}'),
+    ],
+)
+@pytest.mark.parametrize("name", ["x" * 300, "x/" * 3000 + "x"])
+def test_a_name_that_is_too_long_for_a_file_system_is_refused_with_its_place(
+    file: str, text: str, name: str, tmp_path: Path
+) -> None:
+    """The system would refuse it in words that name neither list nor line."""
+    (tmp_path / file).write_text(text.format(name))
+    with pytest.raises(DataError, match=rf"{file}: .*name of an image of at most 255 bytes"):
+        ImageSet(tmp_path / file).images()
