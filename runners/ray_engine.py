@@ -43,7 +43,7 @@ class RayOptions:
             raise ConfigError(f"GPU fraction: expected 0 to 1, got {self.gpu_fraction!r}")
 
 
-class _Worker:
+class _Actor:
     """An actor: it holds the campaigns with their detectors, and takes whole images.
 
     It fetches them with its first image, and reads the ledgers then: one that is started in the
@@ -111,7 +111,7 @@ def _run_jobs(ray: Any, jobs: Jobs, options: RayOptions) -> None:
                 f"Ray: a worker takes {amount:g} {name}, but the cluster has "
                 f"{offers.get(name, 0):g}"
             )
-    actor = ray.remote(_Worker).options(
+    actor = ray.remote(_Actor).options(
         num_cpus=threads,
         num_gpus=options.gpu_fraction,
         max_restarts=-1,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scoring.errors import ConfigError, DataError, UamtError
-from scoring.rules import DEEPLUQ, Rules
+from scoring.rules import DEEPLUQ, DIFFERING, Rules
 
 
 def test_the_default_rules_are_the_published_ones() -> None:
@@ -39,6 +39,21 @@ def test_changed_rules_are_new_ones() -> None:
 def test_values_outside_their_range_are_refused_by_name(field: str, value: Any) -> None:
     with pytest.raises(ConfigError, match=rf"rules: {field} must .*got {value!r}"):
         DEEPLUQ.with_(**{field: value})
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        *((field, value) for field in ("iou_threshold", "null_rate", "alpha") for value in (0, 1)),
+        ("binomial_n", 1),
+    ],
+)
+def test_the_ends_of_a_range_belong_to_it(field: str, value: float) -> None:
+    assert getattr(DEEPLUQ.with_(**{field: value}), field) == value
+
+
+def test_the_rule_sets_differ_in_the_choices_from_matching_to_equivalence() -> None:
+    assert (DIFFERING[0], DIFFERING[-1], len(DIFFERING)) == ("matching", "equivalence", 18)
 
 
 def test_every_error_has_the_documented_exit_code() -> None:
