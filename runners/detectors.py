@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 from torchvision.models.detection import FCOS, FasterRCNN, RetinaNet
 from torchvision.models.detection.ssd import SSD
+from torchvision.models.detection.transform import GeneralizedRCNNTransform
 
 from runners.architectures import (
     ModelArgs,
@@ -94,7 +95,8 @@ class Detector:
 
         Raises:
             ConfigError: The class vectors cannot be recovered.
-            DataError: An image has another shape or type, or the model computes NaN or infinity.
+            DataError: An image has another shape or type, is too narrow for the model's scaling,
+                or the model computes NaN or infinity.
         """
         by_size: dict[tuple[int, ...], list[int]] = defaultdict(list)
         for i, image in enumerate(images):
@@ -103,6 +105,7 @@ class Detector:
                     f"image {i} of {len(images)}: expected a float tensor (3, H, W), got "
                     f"{tuple(image.shape)} {image.dtype}"
                 )
+            _check_shape(self.model, image.shape[-2], image.shape[-1])
             by_size[tuple(image.shape)].append(i)
         found: dict[int, Detections] = {}
         for positions in by_size.values():
@@ -119,6 +122,20 @@ class Detector:
                     self.model, batch, n_classes=len(self.label_names) or None
                 )
             return detect_with_class_vectors(self.model, batch, boxes_only=True)
+
+
+def _check_shape(model: nn.Module, height: int, width: int) -> None:
+    """Refuse an image that torchvision's transform would scale to nothing."""
+    for module in model.modules():
+        if isinstance(module, GeneralizedRCNNTransform) and not module.fixed_size:
+            short, long = min(height, width), max(height, width)
+            scale = min(module.min_size[-1] / short, module.max_size / long)
+            if int(short * scale) < 1:
+                raise DataError(
+                    f"image of {width} x {height} px: the model scales its long side to "
+                    f"{int(long * scale)} px, which leaves nothing of the short one; cut it, or "
+                    f"give the model a larger max_size"
+                )
 
 
 def _to_host(outputs: Sequence[Mapping[str, Tensor]]) -> list[Detections]:

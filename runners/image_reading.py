@@ -36,21 +36,20 @@ def read_image(path: Path) -> Tensor:
             `runners.image_files.MAX_PIXELS` pixels.
     """
     with opened(path) as image:
-        array = _to_rgb_array(path, ImageOps.exif_transpose(image))
-    return torch.from_numpy(np.ascontiguousarray(array.transpose(2, 0, 1)))
+        return torch.from_numpy(_to_rgb_array(path, ImageOps.exif_transpose(image)))
 
 
 def _to_rgb_array(path: Path, image: Image.Image) -> np.ndarray:
-    """Return (H, W, 3) float32, 0 to 1."""
+    """Return (3, H, W) float32, 0 to 1; a large image is held in as few copies as can be."""
     if image.mode in _16_BIT:
-        grey = np.asarray(image).astype(np.int64)
+        grey = np.asarray(image)
         if grey.min() < 0 or grey.max() > 65535:
             raise ImageError(
                 path,
                 f"expected grey values 0 to 65535, got {grey.min()} to {grey.max()}; convert it "
                 f"to 8 or 16 bits",
             )
-        return np.repeat((grey.astype(np.float32) / np.float32(65535))[:, :, None], 3, axis=2)
+        return np.repeat((grey.astype(np.float32) / np.float32(65535))[None], 3, axis=0)
     if image.mode == "F":
         raise ImageError(
             path,
@@ -60,5 +59,7 @@ def _to_rgb_array(path: Path, image: Image.Image) -> np.ndarray:
         layer = image.convert("RGBA")
         white = Image.new("RGBA", layer.size, (255, 255, 255, 255))
         image = Image.alpha_composite(white, layer)
-    pixels = np.asarray(image.convert("RGB"))
-    return pixels.astype(np.float32) / np.float32(255)
+    channels = np.asarray(image.convert("RGB")).transpose(2, 0, 1)
+    values = channels.astype(np.float32, order="C")
+    values /= np.float32(255)
+    return values

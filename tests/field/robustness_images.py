@@ -136,6 +136,15 @@ def kinds_of_pixels(folder: Path) -> None:
     Image.new("L", (1, 12_000)).save(folder / "photos" / "line.png")
 
 
+@case(
+    "1 x 12,000 px for a detector of torchvision, which scales it to nothing",
+    *(*PHOTOS, "--model", "demo_retinanet", "--sites", "uamters"),
+)
+def line_for_torchvision(folder: Path) -> None:
+    photo(folder)
+    Image.new("L", (1, 12_000)).save(folder / "photos" / "line.png")
+
+
 @case("a folder that is not there", *PHOTOS)
 def no_folder(folder: Path) -> None:
     (folder / "foto").mkdir()

@@ -171,6 +171,28 @@ def test_a_truncated_image_is_refused_by_name(tmp_path: Path) -> None:
         read_image(path)
 
 
+@pytest.mark.parametrize("size", [(1, 1), (1, 12_000), (12_000, 1), (12_000, 4_000)])
+def test_images_of_extreme_shapes_are_read_whole(tmp_path: Path, size: tuple[int, int]) -> None:
+    image = Image.new("L", size, 51)
+    image.putpixel((size[0] - 1, size[1] - 1), 255)
+    tensor = read_image(saved(tmp_path, image, compress_level=1))
+    assert tensor.shape == (3, size[1], size[0])
+    assert tensor.is_contiguous()
+    assert tensor[:, -1, -1].tolist() == [1, 1, 1]
+    assert float(tensor[0, 0, 0]) == (1 if size == (1, 1) else np.float32(0.2))
+
+
+def test_another_format_than_the_known_ones_is_not_decoded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pillow would start Ghostscript for this one."""
+    path = tmp_path / "drawing.png"
+    Image.new("RGB", (9, 9)).save(path, "EPS")
+    monkeypatch.setattr("subprocess.check_call", None)
+    with pytest.raises(DataError, match=r"drawing\.png': expected an image file"):
+        read_image(path)
+
+
 @pytest.mark.parametrize("content", [b"", b"not an image", b"\x89PNG\r\n\x1a\n", b"GIF89a"])
 def test_an_unreadable_image_is_refused_by_name(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "bad.png"
