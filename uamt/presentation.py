@@ -134,12 +134,16 @@ def aligned(table: pd.DataFrame, keys: Sequence[str], width: int | None = None) 
         suite     b
         day       3
         at night  4
+
+    Where it is too wide, names of several words stand over several lines.
     """
     widest = terminal_width() if width is None else width
-    sizes = {
-        name: max([len(name), *(len(cell) for cell in column)])
-        for name, column in ((str(name), table[name].astype(str)) for name in table)
-    }
+    cells = {str(name): [str(cell) for cell in table[name]] for name in table}
+    heads = {name: [name] for name in cells}
+    if sum(max(map(len, [name, *column])) + 2 for name, column in cells.items()) - 2 > widest:
+        # Names over several lines make narrow columns.
+        heads = {name: _stacked(name, column) for name, column in cells.items()}
+    sizes = {name: max(map(len, [*heads[name], *column])) for name, column in cells.items()}
     base = sum(sizes[key] + 2 for key in keys)
     blocks: list[list[str]] = [[]]
     used = base
@@ -151,16 +155,33 @@ def aligned(table: pd.DataFrame, keys: Sequence[str], width: int | None = None) 
             used = base
         blocks[-1].append(name)
         used += sizes[name] + 2
-    texts = []
-    for block in blocks:
-        lines = []
-        for row in [list(sizes), *table.astype(str).to_numpy().tolist()]:
-            cell_of = dict(zip(sizes, row, strict=True))
-            cells = [cell_of[key].ljust(sizes[key]) for key in keys]
-            cells += [cell_of[name].rjust(sizes[name]) for name in block]
-            lines.append("  ".join(cells).rstrip())
-        texts.append("\n".join(lines))
-    return "\n\n".join(texts)
+    return "\n\n".join(_block([*keys, *block], len(keys), cells, heads, sizes) for block in blocks)
+
+
+def _stacked(name: str, column: Sequence[str]) -> list[str]:
+    """Return a column's name in lines that are no wider than its cells or its longest word."""
+    widest = max(map(len, [*column, *name.split()]))
+    return textwrap.wrap(name, widest, break_long_words=False, break_on_hyphens=False)
+
+
+def _block(
+    names: Sequence[str],
+    n_keys: int,
+    cells: Mapping[str, Sequence[str]],
+    heads: Mapping[str, Sequence[str]],
+    sizes: Mapping[str, int],
+) -> str:
+    """Return some columns of a table as text, names at the bottom of their lines."""
+    high = max(len(heads[name]) for name in names)
+    columns = [[""] * (high - len(heads[name])) + [*heads[name], *cells[name]] for name in names]
+    lines = []
+    for row in zip(*columns, strict=True):
+        texts = [
+            cell.ljust(sizes[name]) if place < n_keys else cell.rjust(sizes[name])
+            for place, (name, cell) in enumerate(zip(names, row, strict=True))
+        ]
+        lines.append("  ".join(texts).rstrip())
+    return "\n".join(lines)
 
 
 def _text(value: Any) -> str:

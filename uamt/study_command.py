@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
@@ -193,9 +194,13 @@ def _tables_text(tables: Tables) -> str:
     return "\n\n".join(f"{path.stem}\n{_rounded(table)}" for path, table in shown.items())
 
 
+def _in_few_digits(value: object) -> str:
+    if not isinstance(value, float):
+        return str(value)
+    return "-" if math.isnan(value) else f"{value:.4g}"
+
+
 def _rounded(table: pd.DataFrame) -> str:
-    texts = table.drop(columns="case_study").map(
-        lambda value: f"{value:.4g}" if isinstance(value, float) else str(value)
-    )
+    texts = table.drop(columns="case_study").map(_in_few_digits)
     keys = [name for name in ("model", "metric", "parameter") if name in texts]
     return aligned(texts, keys)

@@ -94,9 +94,13 @@ class TestText:
         assert max(map(len, text.splitlines())) <= 80
         blocks = text.split("\n\n")
         assert len(blocks) > 1
-        assert all(block.startswith("model ") for block in blocks)
-        shown = [word for block in blocks for word in block.splitlines()[0].split("score ")[1:]]
-        assert [int(word) for word in shown] == list(range(12))
+        heads = [block.splitlines()[:2] for block in blocks]
+        assert all(upper.split() == ["score"] * (len(lower.split()) - 1) for upper, lower in heads)
+        assert {lower.split()[0] for _, lower in heads} == {"model"}
+        shown = [int(word) for _, lower in heads for word in lower.split()[1:]]
+        assert shown == list(range(12))
+        rows = [block.splitlines()[2].split() for block in blocks]
+        assert all(row == ["m" * 20, *["0.123"] * (len(row) - 1)] for row in rows)
 
     def test_the_summary_and_its_legend_fit_100_letters(self) -> None:
         from scoring.rows import COLUMNS
