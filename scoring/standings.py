@@ -9,7 +9,7 @@ import pandas as pd
 
 from scoring.rules import DEEPLUQ, Rules
 from scoring.suites import SuiteScores, kill_share_difference
-from scoring.summary import VERDICT_KIND, join_models, rank, summarise, verdict_rule
+from scoring.summary import VERDICT_KIND, rank, summarise, verdict_rule
 
 STANDINGS_NAME = "ua_ms_standings.csv"
 
@@ -48,11 +48,6 @@ def standings(suites: Sequence[SuiteScores], rules: Rules = DEEPLUQ) -> pd.DataF
     for name, values in numbers.items():
         table[name] = [np.nan] * unranked + values
     return table
-
-
-def has_common_ranking(suites: Sequence[SuiteScores]) -> bool:
-    """Return whether the suites can be ranked over all models, which ran on the same images."""
-    return bool(join_models(suites))
 
 
 def _is_among(suite: SuiteScores, ranked: Sequence[SuiteScores]) -> bool:

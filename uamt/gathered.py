@@ -157,21 +157,30 @@ def gaps(models: Sequence[ModelAggregates]) -> list[str]:
 
     said = []
     for model in models:
-        name = f"model '{model.results.model}' of '{model.results.case_study}'"
         said += [
-            f"{name} has no {operator} results: ua_ms_model_{operator.removeprefix('mc_')}.csv "
-            f"and its rows of the {operator} ratios are left out"
+            f"{_name(model)} has no {operator} results: "
+            f"ua_ms_model_{operator.removeprefix('mc_')}.csv and its rows of the {operator} ratios "
+            f"are left out"
             for operator in (DROPOUT, DROPBLOCK)
             if operator not in model.results.operators
         ]
-        for kills in model.kills:
-            missing = kills.scores.n_crashed
-            if missing:
-                said.append(
-                    f"{name}, suite '{kills.scores.suite}': {missing} image x mutant pairs have "
-                    f"no row (the mutant crashed there, or was not scored); they kill nothing"
-                )
+        said += missing_rows([model])
     return said
+
+
+def missing_rows(models: Sequence[ModelAggregates]) -> list[str]:
+    """Return which suites have pairs of image and mutant without a row, one sentence each."""
+    return [
+        f"{_name(model)}, suite '{kills.scores.suite}': {kills.scores.n_crashed} image x mutant "
+        f"pairs have no row (the mutant crashed there, or was not scored); they kill nothing"
+        for model in models
+        for kills in model.kills
+        if kills.scores.n_crashed
+    ]
+
+
+def _name(model: ModelAggregates) -> str:
+    return f"model '{model.results.model}' of '{model.results.case_study}'"
 
 
 def unused(models: Sequence[ModelAggregates]) -> list[str]:

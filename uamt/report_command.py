@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from uamt.gathered import Gathering, add_options, gaps
+from uamt.gathered import Gathering, add_options, missing_rows
 from uamt.outcome import DONE, INCOMPLETE, Notes, Outcome
 from uamt.presentation import count_of
 
@@ -63,14 +63,14 @@ def run(arguments: argparse.Namespace) -> Outcome:
     )
     with step_progress(None, "drawing", "picture") as on_step:
         written = make_report(request, on_step)
-    notes, left_out = Notes(), gaps(written.models)
-    for note in (*written.notes, *left_out):
+    notes, without_row = Notes(), missing_rows(written.models)
+    for note in (*written.notes, *without_row):
         notes.say(note)
     return Outcome(
         f"One page of {count_of(len(written.models), 'model')}, with "
         f"{count_of(written.n_cases, 'picture')} of an image under a mutant; "
         f"{count_of(written.n_tables, 'table')} behind its numbers written.",
-        INCOMPLETE if left_out else DONE,
+        INCOMPLETE if without_row else DONE,
         paths={"tables": written.results.resolve(), "report": written.page.resolve()},
         counts={
             "models": len(written.models),

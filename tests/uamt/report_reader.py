@@ -96,7 +96,11 @@ class Page(HTMLParser):
 
     def json(self) -> Any:
         script = next(e for e in self.all("script") if e.attributes.get("id") == "report-data")
-        return json.loads(script.text)
+
+        def refuse(token: str) -> None:
+            raise AssertionError(f"{token} is no JSON")
+
+        return json.loads(script.text, parse_constant=refuse)
 
 
 def form_of(value: str, text: str) -> str:

@@ -12,6 +12,7 @@ import pytest
 
 from runners.builtin import suites as builtin_suites
 from scoring.layout import Branch
+from tests.uamt.report_reader import Page, check_cell
 
 Command = Callable[..., tuple[int, str, str]]
 BRANCH = Branch("mc_dropout", "demo_fasterrcnn", "images")
@@ -158,3 +159,20 @@ def test_flags_that_do_not_fit_are_refused(
     assert code == 2
     assert message in err
     assert not (root.parent / "never").exists()
+
+
+def test_a_report_shows_what_is_settled(uamt: Command, root: Path) -> None:
+    assert uamt("score", root)[0] == 0
+    code, _, err = uamt("report", root)
+    assert (code, err) == (0, "")
+    page = Page(root / "report.html")
+    for cell in page.cells:
+        check_cell(cell, root / "scores")
+    assert "nan" not in {cell.text for cell in page.cells}
+    assert page.json()["views"]
+    counts = pd.read_csv(root / "scores" / "ua_ms_state_counts.csv").iloc[-1]
+    assert counts["mutants"] == 2
+    assert counts[["killed", "trivial", "survived", "disputed"]].sum() == 2
+    strips = [e for e in page.all("li") if "data-pass" in e.attributes]
+    passes = pd.read_csv(root / "scores" / "report_passes.csv")
+    assert len(strips) == len(passes) < 7 * 2 * 3

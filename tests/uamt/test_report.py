@@ -177,7 +177,6 @@ def test_hostile_names_stay_text(tmp_path: Path, uamt: Command) -> None:
     page = Page(root / "report.html")
     check_all(page, root / "scores")
     text = page.path.read_text(encoding="utf-8")
-    assert {element.tag for element in page.elements}.isdisjoint({"img", "b:", "i"} - {"i"})
     assert not page.all("img")
     assert [e.attributes.get("type") for e in page.all("script")] == ["application/json", None]
     assert not [e for e in page.elements for name in e.attributes if name.startswith("on")]
@@ -286,8 +285,9 @@ def test_results_of_any_extent(
         mutants += (("mc_dropblock", "0.1_3"), ("other", "seven"))
     for model in models:
         write_results(tmp_path, suites, model=model, mutants=mutants)
-    code, _, _ = uamt("report", tmp_path)
-    assert code == (4 if options else 0)
+    code, _, err = uamt("report", tmp_path)
+    assert code == 0
+    assert "note: Pictures are left out" in err
     page = Page(tmp_path / "report.html")
     check_all(page, tmp_path)
     views = [e for e in page.all("article") if "data-model" in e.attributes]
@@ -326,13 +326,14 @@ def test_strict_scores_name_equivalent_mutants(tmp_path: Path, uamt: Command) ->
     suites = {"day": ["a", "b"]}
     root = write_tree(tmp_path / "root", suites, mutants={"mc_dropout": ("0", "0.0001", "0.4")})
     assert uamt("score", root, "--rules", "strict")[0] == 0
-    assert uamt("report", root)[0] in (0, 4)
+    assert uamt("report", root)[0] == 0
     page = Page(root / "report.html")
     check_all(page, root / "scores")
     states = pd.read_csv(root / "scores" / "root" / "net" / "ua_ms_states.csv")
     assert states["state"].iloc[0] == "equivalent"
     assert "state-equivalent" in page.path.read_text()
-    assert "rule set strict" in {e.text for e in page.all("dt")} | {"rule set strict"}
+    (rules,) = {e.text for e in page.all("dd") if e.text in ("strict", "deepluq")}
+    assert rules == "strict"
 
 
 def test_what_strict_would_say_is_known_after_scoring(made: Path, uamt: Command) -> None:
@@ -347,7 +348,7 @@ def test_what_strict_would_say_is_known_after_scoring(made: Path, uamt: Command)
 def test_more_images_than_thumbnails(tmp_path: Path, uamt: Command) -> None:
     stems = [f"image_{k:03d}" for k in range(40)]
     write_results(tmp_path, {"orig": stems}, mutants=(("mc_dropout", "0.1"), ("mc_dropout", "0.3")))
-    uamt("report", tmp_path)
+    assert uamt("report", tmp_path)[0] == 0
     page = Page(tmp_path / "report.html")
     check_all(page, tmp_path)
     listed = [e.text for e in page.all("bdi") if e.text in set(stems)]
