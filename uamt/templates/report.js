@@ -227,13 +227,13 @@ function showMeasure(details) {
   const measure = chooseMeasure.value;
   for (const text of all('[data-side="mutant"] text', details)) {
     const row = all(".objects tbody tr", details).find((tr) => tr.dataset.object === text.dataset.object);
-    const cell = row && row.querySelector(`[data-measure="${measure}"]`);
+    const value = row && row.querySelector(`[data-measure="${measure}"] data`);
     let beside = text.querySelector(".beside");
     if (!beside) {
       beside = makeSvg("tspan", { class: "beside" });
       text.insertBefore(beside, text.querySelector("title"));
     }
-    beside.textContent = cell ? ` ${measure} ${cell.textContent}` : "";
+    beside.textContent = value && value.value ? ` ${measure} ${value.textContent}` : "";
   }
 }
 
