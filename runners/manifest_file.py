@@ -207,8 +207,16 @@ def record_skipped(
         model: The model's folder name.
         tried: Suite and path of every image of the run.
         unreadable: Those of them that could not be read.
+
+    Raises:
+        DataError: The manifest that the run began with is gone.
     """
     manifest = read_manifest(root)
+    if model not in manifest["models"]:
+        raise DataError(
+            f"{root / MANIFEST_NAME}: expected the manifest that the run wrote, but it was removed "
+            f"meanwhile; the same command writes it again, and what else is gone"
+        )
     section = manifest["models"][model]
     before = {(suite, path) for suite, paths in section.get(SKIPPED, {}).items() for path in paths}
     now = before.difference(tried).union(unreadable)

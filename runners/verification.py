@@ -118,7 +118,7 @@ class Verification:
 OnFolder = Callable[[], object]
 
 
-def verify(root: Path, on_unit: OnFolder | None = None) -> Verification:
+def verify(root: str | Path, on_unit: OnFolder | None = None) -> Verification:
     """Check every file of a tree against its manifest and its ledger.
 
     Units that crashed, and images that cannot be read, are listed and no fault of the tree: their
@@ -133,6 +133,7 @@ def verify(root: Path, on_unit: OnFolder | None = None) -> Verification:
         DataError: There is no manifest, or it is broken.
         OSError: A folder cannot be listed.
     """
+    root = Path(root)
     account = read_account(root)
     if account is None:
         raise DataError(

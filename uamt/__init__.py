@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mutators import MCDropBlock, MCDropout
     from runners.detectors import Detector, load_detector
+    from runners.verification import verify
     from scoring.detections import Detections
     from scoring.errors import ConfigError, DataError, UamtError
     from scoring.rules import DEEPLUQ, STRICT, Rules, rules_named
@@ -46,6 +47,7 @@ _HOMES = {
     "score": "uamt.scores",
     "show": "uamt.showing",
     "suites": "uamt.gathered",
+    "verify": "runners.verification",
 }
 
 __all__ = [
@@ -66,6 +68,7 @@ __all__ = [
     "score",
     "show",
     "suites",
+    "verify",
 ]
 
 

@@ -288,6 +288,49 @@ def test_a_prediction_that_vanishes_is_missed_and_written_again(
     assert results(folder / "out") == whole
 
 
+def test_a_manifest_that_is_removed_in_mid_run_is_told(
+    uamt: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from runners.subject import Subject
+
+    run = Subject.run
+
+    def removing(self: Subject, mutant: object) -> object:
+        if self.ref.relative_path == "b.png":
+            (folder / "out" / "manifest.json").unlink(missing_ok=True)
+        return run(self, mutant)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Subject, "run", removing)
+    code, _, stderr = uamt(*run_flags(folder))
+    assert code == 3
+    assert "/out/manifest.json: expected the manifest that the run wrote, but it was" in stderr
+    monkeypatch.undo()
+    assert uamt(*run_flags(folder))[0] == 0
+    assert uamt("verify", folder / "out")[0] == 0
+
+
+def test_weights_that_vanish_matter_to_the_next_run_alone(
+    uamt: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    from tests.field.quick_detector import detector
+
+    weights = folder / "weights.pt"
+    torch.save(detector().state_dict(), weights)
+
+    def vanishing(*args: object) -> object:
+        weights.unlink(missing_ok=True)
+        return run_images(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("runners.execution.run_images", vanishing)
+    words = (*run_flags(folder), "--weights", weights)
+    assert uamt(*words)[0] == 0
+    code, _, stderr = uamt(*words)
+    assert code == 3
+    assert str(weights) in stderr
+
+
 # Two at once, and a look while one is going on
 
 
