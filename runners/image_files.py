@@ -108,6 +108,11 @@ def upright_size(path: Path) -> tuple[int, int]:
         ImageError: The file is missing, no image, or too large.
     """
     with opened(path) as image:
-        width, height = image.size
-        is_turned = image.getexif().get(_ORIENTATION) in _TURNED
+        return size_upright(image)
+
+
+def size_upright(image: Image.Image) -> tuple[int, int]:
+    """Return width and height in pixels once the orientation in the EXIF data is applied."""
+    width, height = image.size
+    is_turned = image.getexif().get(_ORIENTATION) in _TURNED
     return (height, width) if is_turned else (width, height)

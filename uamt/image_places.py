@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import struct
-import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,16 +11,12 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageOps
 
+from runners.image_files import opened, size_upright
 from scoring.errors import DataError, UamtError
 from scoring.limits import MAX_EXPERIMENT_BYTES
 from scoring.reading import read_text
 from scoring.stems import IMAGE_SUFFIXES, output_names
 from uamt.toml_text import parse_toml
-
-_BROKEN = (OSError, SyntaxError, ValueError, EOFError, struct.error, zlib.error)
-"""What Pillow raises on a file that is no image."""
-_ORIENTATION, _TURNED = 0x0112, frozenset({5, 6, 7, 8})
-"""EXIF tag, and its values that swap width and height."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,19 +180,15 @@ def open_small(path: Path, side_px: int | None) -> tuple[Image.Image, tuple[int,
     Raises:
         DataError: It cannot be read.
     """
-    try:
-        with Image.open(path) as opened:
-            full = opened.size
-            if side_px is not None:
-                opened.draft("RGB", (2 * side_px, 2 * side_px))  # JPEG: decode no more than that
-            # Turned before it is scaled: the orientation may swap the sides.
-            is_turned = opened.getexif().get(_ORIENTATION) in _TURNED
-            image = _to_rgb(ImageOps.exif_transpose(opened))
-    except (*_BROKEN, Image.DecompressionBombError) as error:
-        raise DataError(f"image '{path}': cannot be read as a picture ({error})") from error
+    with opened(path) as picture:
+        full = size_upright(picture)
+        if side_px is not None:
+            picture.draft("RGB", (2 * side_px, 2 * side_px))  # JPEG: decode no more than that
+        # Turned before it is scaled: the orientation may swap the sides.
+        image = _to_rgb(ImageOps.exif_transpose(picture))
     if side_px is not None:
         image.thumbnail((side_px, side_px), Image.Resampling.LANCZOS)
-    return image, (full[1], full[0]) if is_turned else full
+    return image, full
 
 
 def _to_rgb(image: Image.Image) -> Image.Image:
