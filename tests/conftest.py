@@ -1,0 +1,11 @@
+"""What all tests share."""
+
+from __future__ import annotations
+
+import signal
+
+
+def pytest_configure() -> None:
+    # A shell starts its background jobs deaf to SIGINT, and what tests start would inherit that.
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
