@@ -14,6 +14,7 @@ from runners.ledger import Entry, Ledger, Unit
 from runners.manifest_file import operator_configuration, read_manifest, unit_configuration
 from scoring.curtailment import Curtailment
 from scoring.errors import ConfigError, DataError
+from scoring.folder_names import is_unseen
 from scoring.layout import MANIFEST_NAME, Branch, original_tag
 from scoring.manifest import read_manifest_file
 
@@ -64,11 +65,6 @@ class ListedModel:
         """T; None where another tool made the passes."""
         passes = self.section["settings"].get("passes")
         return passes if isinstance(passes, int) else None
-
-    @property
-    def n_units(self) -> int:
-        """Number of images times mutants, originals among them."""
-        return sum(map(len, self.images.values())) * sum(map(len, self.tags.values()))
 
     def units_of(self, suite: str, image: str) -> Iterator[Unit]:
         """Yield the units of an image."""
@@ -166,7 +162,7 @@ def read_account(root: Path) -> Account | None:
 def _listed(name: str, section: Mapping[str, Any]) -> ListedModel:
     images = {
         _named(suite): {
-            path: ListedImage(_named(image["stem"]), image.get("sha256", ""))
+            _seen(path): ListedImage(_named(image["stem"]), image.get("sha256", ""))
             for path, image in sorted(of_suite.items())
         }
         for suite, of_suite in section["suites"].items()
@@ -181,12 +177,23 @@ def _listed(name: str, section: Mapping[str, Any]) -> ListedModel:
     return ListedModel(_named(name), images, tags, curtailment, section, configurations)
 
 
-def _named(name: Any) -> str:
+def _named(name: str) -> str:
     """Return a name that becomes a folder's, or a part of it, and leads nowhere else.
 
     Raises:
         ValueError: It does.
     """
-    if not isinstance(name, str) or name in ("", ".", "..") or any(c in name for c in "/\\\0"):
+    if name in ("", ".", "..") or any(c in name for c in "/\\"):
         raise ValueError(f"{name!r} is no folder's name")
-    return name
+    return _seen(name)
+
+
+def _seen(text: str) -> str:
+    """Return a text that can be shown.
+
+    Raises:
+        ValueError: It holds what a terminal would obey.
+    """
+    if any(is_unseen(character) for character in text):
+        raise ValueError(f"{text!a} holds a control character")
+    return text

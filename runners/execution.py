@@ -166,7 +166,8 @@ def _finished(subject: Subject, mutant: Mutant, done: Mapping[Unit, Entry]) -> E
         return None
     if entry.status == "dropped":
         return entry if subject.standing.is_dropped(mutant) else None
-    return entry if is_whole(subject.folder(mutant), entry) else None
+    has_passes = prepared.may_have(mutant, len(entry.sha256))
+    return entry if has_passes and is_whole(subject.folder(mutant), entry) else None
 
 
 OnUnit = Callable[[Entry, bool], None]

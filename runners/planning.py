@@ -113,6 +113,7 @@ def _places_left(prepared: Prepared) -> dict[ImageRef, Places]:
                 is_done = (
                     entry is not None
                     and entry.configuration == prepared.configuration(ref, mutant)
+                    and prepared.may_have(mutant, len(entry.sha256))
                     and is_whole(branch.folder(campaign.root, mutant.tag, ref.stem), entry)
                 )
                 if not is_done:

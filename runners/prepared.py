@@ -111,3 +111,10 @@ class Prepared:
         return unit_configuration(
             self.operator_hashes[mutant.operator], mutant.tag, ref.relative_path, sha256
         )
+
+    def may_have(self, mutant: Mutant, n_passes: int) -> bool:
+        """Return whether a unit of a mutant that is done may have this many passes."""
+        settings = self.campaign.settings
+        if settings.curtailment is None or mutant.is_original:
+            return n_passes == settings.passes
+        return 1 <= n_passes <= settings.passes

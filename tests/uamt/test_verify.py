@@ -165,13 +165,15 @@ def test_a_ledger_with_too_few_passes_is_noticed(uamt: Command, root: Path) -> N
     last = orjson.loads(lines[-1])
     last["sha256"].pop()
     ledger.write_bytes(b"\n".join([*lines[:-1], orjson.dumps(last), b""]))
-    code, problems, _ = found(uamt, root)
+    code, problems, redo = found(uamt, root)
     folder = unit_folder(root, "0.5", "c")
     assert code == 1
     assert problems == [
         ("passes", below(root, folder)),
         ("stray", below(root, folder / "prediction_1.json")),
     ]
+    assert uamt(*shlex.split(redo[0])[1:])[0] == 0
+    assert found(uamt, root) == (0, [], [])
 
 
 def test_crashes_and_unreadable_images_are_listed_and_no_fault(
@@ -283,12 +285,26 @@ def test_a_broken_manifest_is_named(uamt: Command, root: Path, broken: bytes) ->
     assert "Traceback" not in stderr
 
 
-def test_a_manifest_s_stem_leads_nowhere_else(uamt: Command, root: Path) -> None:
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        (b'"stem": "a"', b'"stem": "../../../../a"', "'../../../../a' is no folder's name"),
+        (b'"stem": "a"', b'"stem": "\\u001b[2J"', r"'\x1b[2J' holds a control character"),
+        (b'"a.png"', b'"a\\n.png"', r"'a\n.png' holds a control character"),
+        (b'"0.5"', b'".."', "'..' is no folder's name"),
+    ],
+)
+def test_names_in_a_manifest_lead_nowhere_and_do_nothing(
+    uamt: Command, root: Path, old: bytes, new: bytes, says: str
+) -> None:
     path = root / "manifest.json"
-    path.write_bytes(path.read_bytes().replace(b'"stem": "a"', b'"stem": "../../../../a"'))
-    code, _, stderr = uamt("verify", root)
-    assert code == 3
-    assert "'../../../../a' is no folder's name" in stderr
+    content = path.read_bytes()
+    assert old in content
+    path.write_bytes(content.replace(old, new))
+    for command in ("verify", "score"):
+        code, _, stderr = uamt(command, root)
+        assert code == 3
+        assert says in stderr
 
 
 def test_it_loads_no_torch(root: Path) -> None:
