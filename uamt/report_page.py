@@ -87,7 +87,6 @@ def render(
     return environment.get_template("report.html").render(
         verdict=judge(tables),
         rule=tables.rule,
-        rules=tables.rules,
         rule_names=RULE_NAMES,
         how=HOW[tables.rule],
         terms=TERMS,
