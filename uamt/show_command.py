@@ -75,7 +75,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> Outcome:
     """Write the picture; say its caption and where it lies."""
     from scoring.rules import rules_named
-    from uamt.showing import choose, figure_of, find_root, write_png
+    from uamt.chosen import choose, find_root
+    from uamt.showing import figure_of, write_png
 
     if arguments.out and Path(arguments.out).suffix.lower() != ".png":
         raise ConfigError(f"--out: expected a name that ends in .png, got '{arguments.out}'")

@@ -1,0 +1,112 @@
+"""Sheets: headings, pictures, legend and table below each other on white paper."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PIL import Image, ImageDraw
+
+from uamt.drawing import GAP_PX, STYLES, Kind, draw_box
+from uamt.lettering import font_of, wrapped
+
+INK, SOFT, LINE = "#1c2430", "#4a5563", "#c4ccd6"
+
+_MEANINGS: dict[Kind, str] = {
+    "match": "both find it",
+    "miss": "the mutant loses it",
+    "ghost": "only the mutant has it",
+}
+
+
+class Sheet:
+    """Blocks one below the other on white paper.
+
+    Args:
+        scale: Size of letters and lines.
+    """
+
+    def __init__(self, scale: float) -> None:
+        self.scale = scale
+        self.width = 0
+        self._blocks: list[Image.Image] = []
+
+    def _px(self, length: float) -> int:
+        return max(1, round(length * self.scale))
+
+    def _block(self, height: int) -> tuple[Image.Image, ImageDraw.ImageDraw]:
+        block = Image.new("RGB", (self.width, height), "white")
+        self._blocks.append(block)
+        return block, ImageDraw.Draw(block)
+
+    def text(self, text: str, size: int, *, is_bold: bool = False, colour: str = INK) -> None:
+        """Add a text, wrapped."""
+        font = font_of(self._px(size), is_bold=is_bold)
+        lines = wrapped(text, font, self.width)
+        step = self._px(size * 1.35)
+        _, canvas = self._block(step * len(lines) + self._px(2))
+        for number, line in enumerate(lines):
+            canvas.text((0, number * step), line, fill=colour, font=font)
+
+    def row(self, images: Sequence[Image.Image], heads: Sequence[str], of: int = 0) -> None:
+        """Add pictures beside each other, each below its heading, as if there were `of` of them."""
+        n = max(of, len(images))
+        wide, high = images[0].size
+        pitch = max(wide + GAP_PX, (self.width + GAP_PX) // n)
+        size = 15 if n <= 2 else 13
+        font = font_of(self._px(size), is_bold=n <= 2)
+        lines = [wrapped(head, font, pitch - GAP_PX) for head in heads]
+        step = self._px(size * 1.35)
+        top = self._px(8) + step * max(len(head) for head in lines) + self._px(3)
+        block, canvas = self._block(top + high)
+        for number, (image, head) in enumerate(zip(images, lines, strict=True)):
+            x = number * pitch
+            for row, line in enumerate(head):
+                canvas.text((x, self._px(8) + row * step), line, fill=INK, font=font)
+            block.paste(image, (x, top))
+
+    def legend(self) -> None:
+        """Add what colours and lines mean."""
+        font = font_of(self._px(13))
+        high = self._px(20)
+        _, canvas = self._block(high + self._px(16))
+        x, y = 0.0, self._px(10)
+        for kind, style in STYLES.items():
+            swatch = (x + 3, y + 3, x + self._px(34), y + high - 4)
+            draw_box(canvas, swatch, style, 0.8 * self.scale)
+            x += self._px(42)
+            text = f"{style.word}: {_MEANINGS[kind]}"
+            canvas.text((x, y + self._px(1)), text, fill=INK, font=font)
+            x += font.getlength(text) + self._px(28)
+
+    def table(self, heads: Sequence[str], rows: Sequence[Sequence[str]], note: str) -> None:
+        """Add a table, and a footnote; nothing without rows."""
+        if not rows:
+            return
+        size = 12
+        fonts = font_of(self._px(size), is_bold=True), font_of(self._px(size))
+        gap, step = self._px(14), self._px(size * 1.5)
+        columns = list(zip(heads, *rows, strict=True))
+        widths = [
+            max(fonts[0].getlength(head), *(fonts[1].getlength(cell) for cell in cells)) + gap
+            for head, *cells in columns
+        ]
+        _, canvas = self._block(step * (len(rows) + 1) + self._px(6))
+        for number, row in enumerate([heads, *rows]):
+            x = 0.0
+            for cell, wide in zip(row, widths, strict=True):
+                canvas.text((x, number * step), cell, fill=INK, font=fonts[number > 0])
+                x += wide
+        y = step - self._px(2)
+        canvas.line((0, y, min(self.width, sum(widths)), y), fill=LINE, width=self._px(1))
+        self.text(note, size, colour=SOFT)
+
+    def image(self) -> Image.Image:
+        """Return the sheet with a margin."""
+        margin = self._px(16)
+        height = sum(block.height for block in self._blocks)
+        sheet = Image.new("RGB", (self.width + 2 * margin, height + 2 * margin), "white")
+        y = margin
+        for block in self._blocks:
+            sheet.paste(block, (margin, y))
+            y += block.height
+        return sheet
