@@ -82,6 +82,7 @@ def test_scoring_never_imports_torch() -> None:
         "scoring.metrics_mut.ms, scoring.metrics_mut.ms_calcu, scoring.metrics_mut.helper",
         "scoring.metrics_dl",
         "uamt",
+        "uamt.reporting",
     ],
 )
 def test_torch_is_not_loaded(module: str) -> None:
