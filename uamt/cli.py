@@ -26,7 +26,7 @@ from uamt import (
 )
 from uamt.exchange_commands import add_exchange
 from uamt.options import OPTIONS, TOPICS, Option, parse_flag
-from uamt.outcome import Outcome, json_of, json_of_error, text_of
+from uamt.outcome import Outcome, harmless, json_of, json_of_error, text_of
 from uamt.presentation import HELP_WIDTH, examples_text, paragraph
 from uamt.system_errors import system_error_line
 
@@ -309,7 +309,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     started = time.perf_counter()
 
     def failed(code: int, message: str, word: str = "error: ") -> int:
-        print(f"uamt: {word}{message}", file=sys.stderr)
+        print(harmless(f"uamt: {word}{message}"), file=sys.stderr)
         if arguments.json:
             seconds = time.perf_counter() - started
             print(json_of_error(arguments.command, code, message, seconds), flush=True)
@@ -320,7 +320,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments.json:
             print(json_of(arguments.command, outcome, time.perf_counter() - started), flush=True)
         else:
-            print(text_of(outcome), flush=True)
+            print(harmless(text_of(outcome)), flush=True)
     except UamtError as error:
         return failed(error.exit_code, str(error))
     except KeyboardInterrupt:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,20 @@ if TYPE_CHECKING:
 
 DONE, FAILED, MISSING, INCOMPLETE = 0, 1, 3, 4
 """Exit codes of commands that ended; errors have their own."""
+
+
+_BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+def harmless(text: str) -> str:
+    r"""Return a text in which nothing is left that a terminal obeys; names may hold anything.
+
+    Example:
+        >>> harmless("a\x1b[2Jb\nc")
+        'a\\x1b[2Jb\nc'
+    """
+    obeyed = {c for c in text if unicodedata.category(c) == "Cc" or c in _BIDI} - {"\n", "\t"}
+    return text.translate({ord(c): c.encode("unicode_escape").decode() for c in obeyed})
 
 
 class Notes:
@@ -29,7 +44,7 @@ class Notes:
             text: The note.
             word: What stands before it.
         """
-        print(f"{word}: {text}", file=sys.stderr, flush=True)
+        print(harmless(f"{word}: {text}"), file=sys.stderr, flush=True)
         self._said.append(f"{word}: {text}")
 
     def all(self) -> tuple[str, ...]:

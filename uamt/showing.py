@@ -46,6 +46,7 @@ def figure_of(
     from uamt.drawing import brightened
     from uamt.figures import Scene, pass_figure, strip_figure
     from uamt.image_places import ImagePlaces, open_upright
+    from uamt.lettering import plain
 
     if not 0.25 <= scale <= 8:
         raise ConfigError(f"--scale: expected 0.25 to 8, got {scale}")
@@ -75,7 +76,8 @@ def figure_of(
         tracks,
         rules,
         model.get("label_names", ()),
-        f"Image {stem}, suite {branch.suite}, model {branch.model}",
+        f"Image {plain(stem, 80)}, suite {plain(branch.suite, 40)}, model "
+        f"{plain(branch.model, 40)}",
         f"{branch.operator} {chosen.tag}",
         full_passes,
         remarks,

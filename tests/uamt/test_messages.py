@@ -15,7 +15,7 @@ from tests.study.tables import write_results
 from tests.uamt.conftest import Command
 from uamt.cli import build_parser
 from uamt.options import OPTIONS, TOPICS
-from uamt.outcome import Outcome, json_of, plain_value, text_of
+from uamt.outcome import Notes, Outcome, json_of, plain_value, text_of
 from uamt.presentation import aligned, console_table, paragraph
 from uamt.progress import step_progress
 
@@ -112,6 +112,16 @@ class TestText:
         suite = SuiteScores("demo_fasterrcnn", "crowded", ("a",), (("mc_dropout", "0.1"),), values)
         text = f"{console_table(summarise([suite]), 100)}\n{paragraph(LEGEND, 100)}"
         assert max(map(len, text.splitlines())) <= 100
+
+    def test_a_name_in_an_error_or_a_note_moves_no_cursor(
+        self, uamt: Command, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        code, _, stderr = uamt("score", tmp_path / "\x1b[2Jgone")
+        assert code == 3
+        assert "\\x1b[2Jgone" in stderr
+        assert "\x1b" not in stderr
+        Notes().say("image '\r\u202e'")
+        assert capsys.readouterr().err == "note: image '\\r\\u202e'\n"
 
 
 class TestJson:

@@ -158,6 +158,27 @@ class TestFacade:
         with pytest.raises(ConfigError, match="--measure: expected one of vr, ie, mi, var, ps"):
             facade.show(photo, "0.1", small, measure="entropy")
 
+    def test_a_hostile_name_stays_on_the_sheet_and_off_the_terminal(
+        self, uamt: Command, tmp_path: Path
+    ) -> None:
+        stem = "\x1b[2J\u202e<b>" + "x" * 180
+        root, branch = tmp_path / "hostile", Branch("mc_dropout", "ours", "day")
+        write(root, branch, stem, "0", ORIGINAL)
+        write(root, branch, stem, "0.1", MUTANT)
+        photo = tmp_path / "photo.png"
+        Image.new("RGB", (64, 48), "grey").save(photo)
+        shutil.copy(photo, tmp_path / f"{stem}.png")
+        code, told, _ = uamt(
+            *("show", stem, "--mutant", "0.1", "--root", root, "--images", tmp_path),
+            *("--out", tmp_path / "drawn.png"),
+        )
+        assert code == 0
+        assert "\x1b" not in told
+        assert "\u202e" not in told
+        assert "Image [2J<b>xxx" in told
+        with Image.open(tmp_path / "drawn.png") as picture:
+            assert picture.width < 1400
+
 
 class TestRunExperiment:
     def test_the_run_s_own_configuration_leads_to_its_pictures(

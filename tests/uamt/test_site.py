@@ -52,6 +52,15 @@ def test_every_page_is_in_the_navigation() -> None:
     assert {p for p in pages if not p.startswith("_build")} == listed | {"index"}
 
 
+def test_every_name_of_the_facade_is_in_the_api() -> None:
+    import uamt
+
+    page = (DOCS / "api" / "uamt.md").read_text()
+    for name in uamt.__all__:
+        module = uamt._HOMES[name]
+        assert f":: {module}.{name}\n" in page or f"automodule:: {module}\n" in page, name
+
+
 def folder(tag: str) -> Path:
     from scoring.layout import Branch
 
