@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from runners.builtin import suites as builtin_suites
+from tests.uamt.quick_experiment import pictures
 from tests.uamt.report_reader import Page
 from tests.uamt.report_trees import write_pictures, write_tree
 from uamt.cli import main
@@ -110,3 +111,9 @@ def report(made: Path) -> Page:
     """The report of these two models."""
     assert main(["report", str(made / "root"), "--images", str(made / "pictures")]) == 0
     return Page(made / "root" / "report.html")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with three tiny pictures in `photos`; `run_flags` of it runs into `out`."""
+    return pictures(tmp_path / "photos", "a", "b", "c").parent

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import orjson
+import pytest
 from PIL import Image
 
 from scoring.layout import Branch
@@ -42,3 +43,23 @@ def ledger_units(root: Path) -> list[tuple[str, str, str]]:
     """Return image, tag and status of every line of the ledger."""
     lines = [orjson.loads(line) for line in (root / "ledger.jsonl").read_bytes().splitlines()]
     return [(one["unit"]["image"], one["unit"]["tag"], one["status"]) for one in lines]
+
+
+def results(root: Path) -> dict[str, bytes]:
+    """Return what a run decides: predictions and manifest."""
+    kept = [*root.rglob("prediction_*.json"), root / "manifest.json"]
+    return {path.relative_to(root).as_posix(): path.read_bytes() for path in kept}
+
+
+def interrupt_at(monkeypatch: pytest.MonkeyPatch, image: str) -> None:
+    """Have runs interrupted before the first unit of an image."""
+    from runners.subject import Subject
+
+    run = Subject.run
+
+    def interrupted(self: Subject, mutant: object) -> object:
+        if self.ref.relative_path == image:
+            raise KeyboardInterrupt
+        return run(self, mutant)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Subject, "run", interrupted)

@@ -1,0 +1,168 @@
+"""Changes under results: which are named, and what is scored of results of several runs."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import orjson
+import pytest
+
+from scoring.predictions import read_passes
+from tests.uamt.conftest import Command
+from tests.uamt.quick_experiment import (
+    MODEL,
+    interrupt_at,
+    pictures,
+    results,
+    run_flags,
+)
+
+
+def test_an_image_that_left_its_suite_is_no_more_scored(uamt: Command, folder: Path) -> None:
+    assert uamt(*run_flags(folder))[0] == 0
+    root, image = folder / "out", folder / "photos" / "b.png"
+    whole, content = results(root), image.read_bytes()
+    image.unlink()
+    code, stdout, stderr = uamt(*run_flags(folder))
+    assert code == 0
+    assert "1 image of earlier runs left the manifest" in stderr
+    assert "photos/b.png" in stderr
+    code, stdout, stderr = uamt("score", root)
+    assert code == 0
+    assert "3 stray folders left out, for the manifest does not list" in stderr
+    assert "mc_dropout_0.3_b" in stderr
+    assert re.search(r"photos +2 ", stdout)
+    assert uamt("verify", root)[0] == 1
+    image.write_bytes(content)
+    code, stdout, stderr = uamt(*run_flags(folder))
+    assert (code, stderr) == (0, "")
+    assert "0 units (image" in stdout
+    assert results(root) == whole
+    assert uamt("verify", root)[0] == 0
+
+
+def test_a_suite_that_is_not_run_keeps_its_images(uamt: Command, tmp_path: Path) -> None:
+    pictures(tmp_path / "day", "a")
+    pictures(tmp_path / "photos", "b")
+    assert uamt(*run_flags(tmp_path))[0] == 0
+    words = [
+        word if word != tmp_path / "photos" else tmp_path / "day" for word in run_flags(tmp_path)
+    ]
+    code, _, stderr = uamt(*words)
+    assert (code, stderr) == (0, "")
+    suites = orjson.loads((tmp_path / "out" / "manifest.json").read_bytes())
+    assert set(suites["models"][MODEL]["suites"]) == {"day", "photos"}
+
+
+def test_an_interrupted_redo_is_not_scored_as_one_configuration(
+    uamt: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert uamt(*run_flags(folder))[0] == 0
+    again = (*run_flags(folder), "--seed", "1")
+    code, _, stderr = uamt(*again)
+    assert (code, "settings.seed was 0, is 1" in stderr) == (2, True)
+    interrupt_at(monkeypatch, "b.png")
+    assert uamt(*again, "--redo-changed")[0] == 130
+    monkeypatch.undo()
+    root = folder / "out"
+    code, stdout, stderr = uamt("score", root)
+    assert code == 4
+    assert "2 images ('photos/b.png' (detector), 'photos/c.png' (detector)) left out" in stderr
+    assert "another configuration than the manifest's" in stderr
+    assert re.search(r"photos +1 ", stdout)
+    code, stdout, _ = uamt("verify", root)
+    assert code == 1
+    assert "of another configuration" in stdout
+    (todo,) = [line for line in stdout.splitlines() if line.startswith("To do: ")]
+    assert uamt(*shlex.split(todo)[3:])[0] == 0
+    assert uamt("verify", root)[0] == 0
+    code, stdout, _ = uamt("score", root)
+    assert code == 0
+    assert re.search(r"photos +3 ", stdout)
+
+
+def test_an_interrupted_run_is_scored_by_its_finished_images(
+    uamt: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interrupt_at(monkeypatch, "b.png")
+    assert uamt(*run_flags(folder))[0] == 130
+    code, stdout, stderr = uamt("score", folder / "out")
+    assert code == 4
+    assert "2 images ('photos/b.png' (detector), 'photos/c.png' (detector)) not finished" in stderr
+    assert "the same 'uamt run' finishes it" in stderr
+    assert re.search(r"photos +1 ", stdout)
+
+
+def test_a_run_without_a_finished_image_has_no_scores(
+    uamt: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.rmtree(folder / "photos")
+    pictures(folder / "photos", "a")
+    assert uamt(*run_flags(folder))[0] == 0
+    ledger = folder / "out" / "ledger.jsonl"
+    ledger.write_bytes(b"".join(ledger.read_bytes().splitlines(keepends=True)[:-1]))
+    code, _, stderr = uamt("score", folder / "out")
+    assert code == 3
+    assert "a run has finished, found none: 1 image ('photos/a.png' (detector)) not" in stderr
+
+
+def test_scores_of_results_that_change_meanwhile_are_refused(
+    uamt: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert uamt(*run_flags(folder))[0] == 0
+
+    def redone(*args: object, **kwargs: object) -> object:
+        manifest = folder / "out" / "manifest.json"
+        manifest.write_bytes(manifest.read_bytes().replace(b'"seed": 0', b'"seed": 1'))
+        return read_passes(*args, **kwargs)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("scoring.sweep.read_passes", redone)
+    code, _, stderr = uamt("score", folder / "out")
+    assert code == 3
+    assert "found none" in stderr or "results changed while they were read" in stderr
+
+
+@pytest.mark.parametrize(
+    ("what", "named"),
+    [
+        ("version", r"""settings.versions.torch was "1", is """),
+        ("weights", "settings.model.weights.sha256 was "),
+        ("image", "image 'photos/a.png'.sha256 was "),
+        ("sites", "operators.mc_dropout.sites was "),
+    ],
+)
+def test_a_change_is_named_with_both_values(
+    uamt: Command,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    what: str,
+    named: str,
+) -> None:
+    import torch
+
+    from tests.field.quick_detector import detector
+
+    weights = folder / "weights.pt"
+    torch.save(detector().state_dict(), weights)
+    words = (*run_flags(folder), "--weights", weights)
+    if what == "version":
+        monkeypatch.setattr("runners.manifest._version", lambda package: "1")
+    assert uamt(*words)[0] == 0
+    monkeypatch.undo()
+    if what == "weights":
+        torch.save(detector().state_dict(), weights)
+    elif what == "image":
+        pictures(folder / "photos", "b", "a")
+    elif what == "sites":
+        words = tuple("site@in" if word == "site" else word for word in words)
+    before = results(folder / "out")
+    code, _, stderr = uamt(*words)
+    assert code == 2
+    assert named in stderr
+    assert "--redo-changed" in stderr
+    assert results(folder / "out") == before
+    assert uamt(*words, "--redo-changed")[0] == 0
+    assert uamt("verify", folder / "out")[0] == 0
