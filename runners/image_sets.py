@@ -34,8 +34,8 @@ class ImageSet:
             (VOC: `JPEGImages`).
 
     Raises:
-        DataError: There is no such folder or file.
-        ConfigError: It is of no such kind, or a folder was given an image root.
+        DataError: There is no such folder or file, or it is of no such kind.
+        ConfigError: A folder was given an image root.
     """
 
     source: Path

@@ -71,7 +71,8 @@ MAX_PICKLE_STEPS = 2_000_000
 """Instructions of a pickled list: a path takes about 14."""
 
 MAX_PICKLE_CHARACTERS = 100_000_000
-"""Of all paths of a pickled list: one that is named again and again takes a few bytes each time."""
+"""Of all paths of a pickled list, made and listed: one that is named again and again takes a few
+bytes each time."""
 
 MAX_CHECKPOINT_PICKLE_BYTES = 64 * 2**20
 """Names and shapes of a checkpoint, without its numbers: those of a detector take 50 KB."""

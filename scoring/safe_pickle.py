@@ -94,7 +94,14 @@ class _Machine:
             raise _RefusedError("a path whose parts are no strings")
         if sum(map(len, parts)) + len(parts) > MAX_NAME:
             raise _RefusedError(f"a path of more than {MAX_NAME} characters")
-        self.stack.append(called.make(*parts).as_posix())
+        path = called.make(*parts).as_posix()
+        self._count(len(path))
+        self.stack.append(path)
+
+    def _count(self, characters: int) -> None:
+        self._n_characters += characters
+        if self._n_characters > MAX_PICKLE_CHARACTERS:
+            raise _RefusedError(f"paths of more than {MAX_PICKLE_CHARACTERS} characters together")
 
     def since_mark(self) -> list[Any]:
         """Return and take away what lies on the stack above the last mark."""
@@ -111,11 +118,7 @@ class _Machine:
         for item in items:
             if not isinstance(item, str):
                 raise _RefusedError(f"item {len(target)} {_kind(item)}")
-            self._n_characters += len(item)
-            if self._n_characters > MAX_PICKLE_CHARACTERS:
-                raise _RefusedError(
-                    f"paths of more than {MAX_PICKLE_CHARACTERS} characters together"
-                )
+            self._count(len(item))
             target.append(item)
 
     def dict_of(self, items: list[Any]) -> None:

@@ -149,7 +149,7 @@ def _one_by_one(fault: str) -> Check:
     return Check(
         "the model takes several images at once",
         "ok",
-        f"it does not ({fault}), which --chunk 1 suits: uamt run takes it by itself",
+        f"no: {fault}; uamt run goes one by one by itself, or with --chunk 1",
     )
 
 

@@ -137,9 +137,16 @@ def import_stem(folder: Path) -> None:
     coco(folder, stem="/../../../evil")
 
 
-@case("import: an output name of 300 bytes", *IMPORT, *TO, "--tag", "0.3")
+@case("import: an image's name of 300 bytes", *IMPORT, *TO, "--tag", "0.3")
 def import_long(folder: Path) -> None:
-    coco(folder, f"{'x' * 300}.png")
+    coco(folder, f"{'x' * 296}.png")
+
+
+@case(
+    "import: an image's name of 250 bytes, too long with the mutant's", *IMPORT, *TO, "--tag", "0.4"
+)
+def import_rather_long(folder: Path) -> None:
+    coco(folder, f"{'x' * 246}.png")
 
 
 @case("import: a tag that leads out", *IMPORT, *TO, "--tag", "../0.1")

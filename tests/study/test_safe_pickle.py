@@ -235,3 +235,15 @@ def test_more_instructions_characters_or_bytes_than_any_list_has_are_refused(
             patch.setattr(safe_pickle, name, value)
             with pytest.raises(DataError, match=message):
                 load(content)
+
+
+def test_paths_count_before_they_are_in_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Made of a text that is fetched again and again, they wait on the stack for the last step."""
+    named = b"cpathlib\nPosixPath\nq\x01"
+    start = b"\x80\x04](\x8c\xc8" + b"a" * 200 + b"q\x00" + named + b"h\x00\x85R"
+    content = start + (b"h\x01(" + b"h\x00" * 18 + b"tR") * 100 + b"e."
+    assert len(load(content)) == 102
+    monkeypatch.setattr(safe_pickle, "MAX_PICKLE_CHARACTERS", 300_000)
+    for unfinished in (content, content[:-2] + b"."):
+        with pytest.raises(DataError, match="more than 300000 characters together"):
+            load(unfinished)
