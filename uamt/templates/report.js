@@ -23,13 +23,15 @@ function filled(element, attributes = {}, children = []) {
 // A number that is a cell of a CSV, as the page's own numbers are.
 function number(value, text, csv, row, column, form) {
   const where = typeof row === "string" ? { "data-image": row } : { "data-row": row };
-  return make("data", { value: value, "data-csv": csv, ...where, "data-column": column, "data-form": form }, text);
+  const cell = { value, "data-csv": csv, ...where, "data-column": column, "data-form": form };
+  return make("data", cell, text);
 }
 
 function thumbnail(raster) {
-  if (!raster) return make("span", { class: "thumb none", "aria-hidden": "true" }, "no picture");
+  const hidden = { "aria-hidden": "true" };
+  if (!raster) return make("span", { class: "thumb none", ...hidden }, "no picture");
   const use = makeSvg("use", { href: `#${raster}` });
-  const svg = makeSvg("svg", { class: "thumb", "aria-hidden": "true", "data-raster": raster }, use);
+  const svg = makeSvg("svg", { class: "thumb", "data-raster": raster, ...hidden }, use);
   fit(svg);
   return svg;
 }
@@ -37,7 +39,8 @@ function thumbnail(raster) {
 // A thumbnail shows its whole image, whose size the image itself knows.
 function fit(svg) {
   const image = byId(svg.dataset.raster);
-  svg.setAttribute("viewBox", `0 0 ${image.getAttribute("width")} ${image.getAttribute("height")}`);
+  const [width, height] = ["width", "height"].map((name) => image.getAttribute(name));
+  svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
 }
 
 // Model and suite.
@@ -47,16 +50,20 @@ const chooseSuite = byId("choose-suite");
 const views = all("article[data-model]");
 
 function shownView() {
-  const matching = (view) => view.dataset.model === chooseModel.value && view.dataset.suite === chooseSuite.value;
-  return views.find(matching);
+  const { value: model } = chooseModel;
+  const { value: suite } = chooseSuite;
+  return views.find((view) => view.dataset.model === model && view.dataset.suite === suite);
 }
 
 function showView() {
   const ofModel = views.filter((view) => view.dataset.model === chooseModel.value);
-  for (const option of chooseSuite.options) option.disabled = !ofModel.some((view) => view.dataset.suite === option.value);
+  const suites = new Set(ofModel.map((view) => view.dataset.suite));
+  for (const option of chooseSuite.options) option.disabled = !suites.has(option.value);
   if (!shownView()) chooseSuite.value = ofModel[0].dataset.suite;
   const shown = shownView();
-  for (const article of all("article.view")) article.hidden = (article.dataset.view || article.id) !== shown.id;
+  for (const article of all("article.view")) {
+    article.hidden = (article.dataset.view || article.id) !== shown.id;
+  }
   showScore();
 }
 
@@ -80,7 +87,9 @@ function showScore() {
   for (const link of all(".cell a", view)) {
     const cell = link.parentElement;
     const place = link.querySelector(".value");
-    if (!original.has(link)) original.set(link, [[...place.childNodes], cell.style.getPropertyValue("--v")]);
+    if (!original.has(link)) {
+      original.set(link, [[...place.childNodes], cell.style.getPropertyValue("--v")]);
+    }
     const [nodes, shade] = original.get(link);
     if (chooseScore.value === "") {
       place.replaceChildren(...nodes);
@@ -90,8 +99,9 @@ function showScore() {
     const column = Number(chooseScore.value);
     const row = Number(link.dataset.mutant);
     const value = own.scores[row][column];
-    const text = value === null ? "-" : value.toFixed(3);
-    place.replaceChildren(number(value === null ? "" : value, text, own.table, row, data.scoreColumns[column], "three"));
+    const [written, text] = value === null ? ["", "-"] : [value, value.toFixed(3)];
+    const name = data.scoreColumns[column];
+    place.replaceChildren(number(written, text, own.table, row, name, "three"));
     cell.style.setProperty("--v", value > 0 ? value / data.largest[column] : 0);
   }
 }
@@ -99,7 +109,12 @@ function showScore() {
 // The images that kill a mutant.
 
 const COUNT = "[img_level] iskill_miss_ghost_count";
-const MEANING = { k: "kills it", a: "kills it by any only", ".": "does not kill it", "?": "is not settled", x: "crashed" };
+const MEANING = {
+  k: "kills it",
+  a: "kills it by any only",
+  ".": "does not kill it",
+  "?": "is not settled",
+};
 const MOST = 60;
 
 function showKillers(link) {
@@ -111,26 +126,31 @@ function showKillers(link) {
   const rank = (i) => 1000 * "?.ak".indexOf(own.levels[m][i]) + own.changed[m][i];
   order.sort((i, j) => rank(j) - rank(i));
   const killers = order.filter((i) => own.levels[m][i] === "k");
-  const listed = (killers.length ? killers : order.filter((i, place) => own.changed[m][i] > 0 || `${m},${i}` in own.cases || place < 3)).slice(0, MOST);
+  const isNear = (i, place) => own.changed[m][i] > 0 || `${m},${i}` in own.cases || place < 3;
+  const listed = (killers.length ? killers : order.filter(isNear)).slice(0, MOST);
   const panel = view.querySelector(".panel");
   const close = make("button", { type: "button", class: "close" }, "Close");
   close.addEventListener("click", () => hideKillers(panel, link));
-  const total = killers.length || order.length;
   const says = killers.length
     ? "These images kill it, those first on which most passes differ."
     : "No image kills it. These come nearest.";
+  const isCut = killers.length > listed.length;
   const items = listed.map((i) => killer(own, m, i, entry));
   panel.replaceChildren(
     close,
     make("h4", {}, entry.dataset.name),
-    make("p", { class: "soft" }, says, listed.length < total && killers.length ? ` The first ${listed.length} are shown.` : ""),
+    make("p", { class: "soft" }, says, isCut ? ` The first ${listed.length} are shown.` : ""),
     make("ul", { class: "killers" }, ...items),
   );
   if (own.show) {
-    const command = `${own.show} --operator ${entry.dataset.operator} --mutant ${entry.dataset.tag}`;
-    panel.append(make("p", { class: "soft show-command" }, "Any of them as a picture: ", make("code", {}, command)));
+    const { operator, tag } = entry.dataset;
+    const command = make("code", {}, `${own.show} --operator ${operator} --mutant ${tag}`);
+    const about = "Any of them as a picture: ";
+    panel.append(make("p", { class: "soft show-command" }, about, command));
   }
-  for (const other of all('a[aria-expanded="true"]', view)) other.setAttribute("aria-expanded", "false");
+  for (const other of all('a[aria-expanded="true"]', view)) {
+    other.setAttribute("aria-expanded", "false");
+  }
   link.setAttribute("aria-expanded", "true");
   panel.setAttribute("aria-label", `Images for ${entry.dataset.name}`);
   panel.dataset.opener = link.id;
@@ -143,11 +163,15 @@ function killer(own, m, i, entry) {
   const item = make("li", {});
   const chosen = own.cases[`${m},${i}`];
   const changed = own.changed[m][i];
-  const count = changed < 0 ? "-" : number(changed, String(changed), own.tables[m], own.images[i], COUNT, "whole");
-  const about = make("span", {}, `${MEANING[own.levels[m][i]]}: `, count, changed === 1 ? " pass differs" : " passes differ");
+  const cell = [own.tables[m], own.images[i], COUNT, "whole"];
+  const count = changed < 0 ? "-" : number(changed, String(changed), ...cell);
+  const unit = changed === 1 ? " pass differs" : " passes differ";
+  const about = make("span", {}, `${MEANING[own.levels[m][i]]}: `, count, unit);
   if (chosen) {
-    const link = make("a", { href: `#${chosen}`, "aria-label": `${own.images[i]}: see all passes` }, thumbnail(own.thumbs[i]));
-    const again = make("a", { href: `#${chosen}`, tabindex: "-1", "aria-hidden": "true" }, "see all passes");
+    const href = `#${chosen}`;
+    const label = `${own.images[i]}: see all passes`;
+    const link = make("a", { href, "aria-label": label }, thumbnail(own.thumbs[i]));
+    const again = make("a", { href, tabindex: "-1", "aria-hidden": "true" }, "see all passes");
     item.append(link, make("span", { class: "name" }, name), about, again);
   } else {
     item.append(thumbnail(own.thumbs[i]), make("span", { class: "name" }, name), about);
@@ -156,7 +180,8 @@ function killer(own, m, i, entry) {
 }
 
 function hideKillers(panel, link) {
-  panel.replaceChildren(make("p", { class: "soft" }, "Choose a mutant to see the images that kill it, and from there its passes."));
+  const hint = "Choose a mutant to see the images that kill it, and from there its passes.";
+  panel.replaceChildren(make("p", { class: "soft" }, hint));
   link.setAttribute("aria-expanded", "false");
   link.focus();
 }
@@ -192,7 +217,9 @@ function showPass(item) {
 
 function tagsOf(item) {
   const tags = data.tags[item.closest(".case").id][Number(item.dataset.pass)];
-  return tags.map(([kind, object, label, ...rest]) => [data.kinds[kind], object, data.labels[label], ...rest]);
+  return tags.map(([kind, object, label, ...rest]) => {
+    return [data.kinds[kind], object, data.labels[label], ...rest];
+  });
 }
 
 // The original finds the same in every pass; what of it is missed changes.
@@ -212,7 +239,8 @@ function enlarged(item) {
   const { width, height } = svg.viewBox.baseVal;
   svg.style.setProperty("--unit", `${Math.max(width, height)}px`);
   for (const [kind, object, label, score, x, y] of tagsOf(item)) {
-    const text = makeSvg("text", { class: kind, x, y, "data-object": object }, `${object} ${label}`);
+    const place = { class: kind, x, y, "data-object": object };
+    const text = makeSvg("text", place, `${object} ${label}`);
     text.append(makeSvg("title", {}, `${kind}: ${label}, score ${score.toFixed(2)}`));
     svg.append(text);
   }
@@ -226,7 +254,8 @@ const chooseMeasure = byId("choose-measure");
 function showMeasure(details) {
   const measure = chooseMeasure.value;
   for (const text of all('[data-side="mutant"] text', details)) {
-    const row = all(".objects tbody tr", details).find((tr) => tr.dataset.object === text.dataset.object);
+    const { object } = text.dataset;
+    const row = all(".objects tbody tr", details).find((tr) => tr.dataset.object === object);
     const value = row && row.querySelector(`[data-measure="${measure}"] data`);
     let beside = text.querySelector(".beside");
     if (!beside) {
@@ -249,7 +278,7 @@ function showChart() {
 
 function start() {
   for (const svg of all("svg[data-raster]")) fit(svg);
-  for (const place of ["toolbar", "beside-choice", "chart-choice"]) if (byId(place)) byId(place).hidden = false;
+  for (const choice of all("#toolbar, #beside-choice, #chart-choice")) choice.hidden = false;
   for (const choice of [chooseModel, chooseSuite]) choice.addEventListener("change", showView);
   chooseScore.addEventListener("change", showScore);
   chooseMeasure.addEventListener("change", () => all(".case").forEach(showMeasure));
@@ -257,7 +286,11 @@ function start() {
   for (const link of all(".cell a")) link.setAttribute("aria-expanded", "false");
   for (const item of all(".strip li")) {
     const pass = item.dataset.pass;
-    const button = make("button", { type: "button", "aria-pressed": String(item.classList.contains("shown")), "aria-label": `Show pass ${pass} large` });
+    const button = make("button", {
+      type: "button",
+      "aria-pressed": String(item.classList.contains("shown")),
+      "aria-label": `Show pass ${pass} large`,
+    });
     const svg = item.querySelector("svg");
     svg.replaceWith(button);
     button.append(svg);
@@ -278,7 +311,8 @@ function start() {
   });
   document.addEventListener("keydown", (event) => {
     const panel = event.target.closest(".panel");
-    if (event.key === "Escape" && panel && panel.dataset.opener) hideKillers(panel, byId(panel.dataset.opener));
+    const opener = panel && byId(panel.dataset.opener);
+    if (event.key === "Escape" && opener) hideKillers(panel, opener);
   });
   if (chooseChart) {
     chooseChart.addEventListener("change", showChart);
