@@ -88,5 +88,7 @@ def least_kill(n: int, null_rate: float = 0.01, alpha: float = 0.05) -> int:
         >>> [least_kill(n) for n in (1, 5, 6, 10, 30)]
         [1, 1, 2, 2, 2]
     """
+    if n < 1:
+        raise ConfigError(f"least kill: expected n >= 1, got {n}")
     counts = range(1, n + 1)
     return next((k for k in counts if binomial_test(k, n, null_rate, alpha).p_value < alpha), n + 1)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from scoring.errors import ConfigError
-from scoring.kill import binomial_test
+from scoring.kill import binomial_test, least_kill
 
 
 def exact_tail(count: int, n: int, rate: Fraction) -> Fraction:
@@ -87,3 +87,39 @@ def test_p_value_falls_and_power_rises_with_the_count() -> None:
 def test_impossible_counts_are_refused(count: int, n: int) -> None:
     with pytest.raises(ConfigError, match=f"got {count} and {n}"):
         binomial_test(count, n)
+
+
+def test_the_ends_of_what_can_be_tested() -> None:
+    assert binomial_test(0, 1).p_value == 1
+    assert binomial_test(1, 1).p_value == pytest.approx(0.01)
+    assert binomial_test(1, 1).power == 1
+    # As many changes as trials have an effect size; one more has none.
+    assert binomial_test(3, 3).cohens_h == pytest.approx(math.pi - 2 * math.asin(0.1))
+    assert np.isnan(binomial_test(4, 3).cohens_h)
+
+
+@pytest.mark.parametrize("null_rate", [Fraction(1, 100), Fraction(1, 4)])
+@pytest.mark.parametrize("n", [1, 2, 5, 6, 10, 40])
+def test_the_least_kill_is_the_first_count_below_the_level(n: int, null_rate: Fraction) -> None:
+    alpha = Fraction(1, 20)
+    expected = next((k for k in range(1, n + 1) if exact_tail(k, n, null_rate) < alpha), n + 1)
+    assert least_kill(n, float(null_rate), float(alpha)) == expected
+
+
+def test_a_p_value_at_the_level_is_critical_and_no_kill() -> None:
+    """The reference's critical count takes it in; a kill is significant below the level."""
+    test = binomial_test(1, 1, null_rate=0.05, alpha=0.05)
+    assert (test.p_value, test.critical_count) == (0.05, 1)
+    assert least_kill(1, 0.05, 0.05) == 2
+
+
+def test_no_least_kill_is_one_beyond_all_passes() -> None:
+    assert least_kill(2, null_rate=0.5) == 3
+    with pytest.raises(ConfigError, match="expected n >= 1, got 0"):
+        least_kill(0)
+
+
+def test_a_result_that_others_share_cannot_be_changed() -> None:
+    """Equal tests are one value, kept for the next who asks."""
+    with pytest.raises(AttributeError):
+        binomial_test(2, 10).p_value = 0.0  # type: ignore[misc]
