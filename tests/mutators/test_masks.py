@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from mutators import MaskKey, RowKeys, mc_dropout
-from mutators.masks import drop_mask, mix, word_threshold
+from mutators import MaskKey, RowKeys, masks, mc_dropout
+from mutators.masks import Masked, count_rows, drop_mask, mask_rows, mix, word_threshold
 from scoring.errors import ConfigError
 from tests.mutators.reference import (
     reference_dropout,
@@ -200,3 +200,44 @@ def test_the_mask_on_a_gpu_is_the_mask_on_a_cpu(shape):
     x = features(*shape)
     rows = RowKeys.for_batch(KEYS)
     assert same_bits(mc_dropout(x.cuda(), 0.3, rows).cpu(), mc_dropout(x, 0.3, rows))
+
+
+@pytest.mark.parametrize("most", [1, 4, 12, 20, 1000])
+def test_rows_are_masked_in_portions_of_any_size_alike(
+    most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One element at a time is less than a row: then a row is masked at a time."""
+    monkeypatch.setattr(masks, "_MASKED_CPU", most)
+    heights = []
+
+    def mask(x: torch.Tensor, rows: RowKeys) -> Masked:
+        heights.append(len(x))
+        dropped = (rows.k0.astype(np.int64) % 2).tolist()
+        return Masked(x * 2, torch.tensor(sum(dropped)), torch.tensor(len(x)), 3)
+
+    x = torch.arange(40.0).reshape(5, 8)
+    keys = RowKeys(np.arange(5, dtype=np.uint32), np.zeros(5, np.uint32), np.zeros(5, np.int64))
+    found = mask_rows(x, keys, mask)
+    assert torch.equal(found.output, x * 2)
+    assert (int(found.dropped), int(found.empty), found.block) == (2, 5, 3)
+    assert max(heights) == max(1, min(5, most // 8))
+    assert sum(heights) == 5
+
+
+@pytest.mark.parametrize("most", [1, 3, 7, 64])
+def test_a_mask_is_hashed_in_portions_of_any_size_alike(
+    most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = RowKeys(
+        np.array([7, 2**32 - 3], np.uint32), np.array([5, 6], np.uint32), np.array([0, 2])
+    )
+    whole = drop_mask(keys, 20, 2**31, torch.device("cpu"))
+    monkeypatch.setattr(masks, "_HASHED_CPU", most)
+    assert torch.equal(drop_mask(keys, 20, 2**31, torch.device("cpu")), whole)
+
+
+def test_rows_are_counted_alike_whether_long_or_short() -> None:
+    mask = torch.zeros((3, masks._LONG_ROW), dtype=torch.bool)
+    mask[0, :5] = mask[2, -7:] = True
+    assert count_rows(mask).tolist() == [5, 0, 7]
+    assert count_rows(mask[:, :-1]).tolist() == [5, 0, 6]

@@ -229,3 +229,13 @@ def test_an_overlap_that_is_no_number_is_refused_with_its_pass() -> None:
     infinite = (0.0, 0.0, float("inf"), 10.0)
     with pytest.raises(DataError, match="pass 1: the overlaps cannot be assigned"):
         match(passes([A], [infinite]), passes([A], [infinite]))
+
+
+def test_many_objects_in_many_passes_are_matched_each_in_its_own() -> None:
+    """Three against three: the second pass begins behind nine overlaps, the third behind 18."""
+    boxes = [[0.0, 0, 10, 10], [20, 0, 30, 10], [40, 0, 50, 10]]
+    turned = [boxes[1], boxes[2], boxes[0]]
+    matched = match(passes(boxes, boxes, boxes, boxes), passes(turned, boxes, turned[::-1], turned))
+    assert matched.original_rows.tolist() == list(range(12))
+    assert matched.mutant_rows.tolist() == [2, 0, 1, 3, 4, 5, 6, 8, 7, 11, 9, 10]
+    assert matched.iou.tolist() == [1.0] * 12
