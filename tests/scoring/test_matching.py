@@ -13,7 +13,7 @@ from scoring import matching
 from scoring.errors import DataError
 from scoring.matching import Matched, iou, match_passes, pairwise_iou
 from scoring.passes import Passes
-from scoring.rules import DEEPLUQ
+from scoring.rules import DEEPLUQ, STRICT
 from tests.scoring.scenes import Box, found, passes
 
 A: Box = (0, 0, 10, 10)
@@ -239,3 +239,16 @@ def test_many_objects_in_many_passes_are_matched_each_in_its_own() -> None:
     assert matched.original_rows.tolist() == list(range(12))
     assert matched.mutant_rows.tolist() == [2, 0, 1, 3, 4, 5, 6, 8, 7, 11, 9, 10]
     assert matched.iou.tolist() == [1.0] * 12
+
+
+def test_strict_lets_only_pairs_that_may_match_compete() -> None:
+    """The best overlap is with a box of another class, which then matches nothing."""
+    one = Passes.from_list([found([[0.0, 0, 10, 10]], labels=[1])])
+    both = Passes.from_list([found([[0.0, 0, 10, 10], [1, 0, 11, 10]], labels=[2, 1])])
+    assert match_passes(one, both, DEEPLUQ).mutant_rows.tolist() == []
+    assert match_passes(one, both, STRICT).mutant_rows.tolist() == [1]
+
+
+def test_any_number_of_passes_is_as_many_as_any_other() -> None:
+    many = passes(*[[]] * 300)
+    assert match(many, passes(*[[]] * 300)).original_rows.tolist() == []
