@@ -132,8 +132,7 @@ class GateResult:
     def __str__(self) -> str:
         name, least = self.gate.score, self.gate.least
         found = self.reason or f"is {self.value:.4g}"
-        verb = "expected" if not self.holds else "as expected"
-        return f"{self.model}, suite '{self.suite}': {name} {found}, {verb} {least:g} or more"
+        return f"{self.model}, suite '{self.suite}': {name} {found}, expected {least:g} or more"
 
 
 def check_gates(
