@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mutators import Mutant, Operator
 from runners.campaign import Prepared
-from runners.execution import run_serially
+from runners.execution import OnUnit, run_serially
 from runners.images import ImageRef, read_image
 from runners.ledger import Entry, Ledger, ledger_line
 from runners.passes import run_mutant, run_original_once
@@ -99,13 +99,19 @@ def sampled_settings(settings: Settings) -> Settings:
     )
 
 
-def run_sample(prepared: Prepared, images: Sequence[ImageRef], folder: Path) -> list[ImageCosts]:
+def run_sample(
+    prepared: Prepared,
+    images: Sequence[ImageRef],
+    folder: Path,
+    on_unit: OnUnit | None = None,
+) -> list[ImageCosts]:
     """Run some mutants of every operator on some images, and return what each image took.
 
     Args:
         prepared: The campaign; its folder is left alone.
         images: Which images.
         folder: An empty folder for what is written.
+        on_unit: Called with each unit's entry, and whether it was run now.
 
     Raises:
         DataError: An image cannot be read, or a unit crashed.
@@ -123,7 +129,7 @@ def run_sample(prepared: Prepared, images: Sequence[ImageRef], folder: Path) -> 
         on_error="stop",
         shard=Shard(),
     )
-    summary = run_serially(replace(prepared, campaign=sample))
+    summary = run_serially(replace(prepared, campaign=sample), on_unit)
     entries = Ledger(folder).latest()
     # Units overlap where a thread writes them, and what lies between them counts too.
     scale = summary.seconds / sum(entry.seconds for entry in entries.values())

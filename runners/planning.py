@@ -16,6 +16,7 @@ from torch import Tensor
 from mutators import Site
 from runners.campaign import Campaign, Prepared
 from runners.estimates import Estimate, estimate
+from runners.execution import OnUnit
 from runners.images import ImageRef, read_image
 from runners.ledger import Ledger
 from runners.plan_samples import original_bytes, run_plain, run_sample, spread_images
@@ -66,13 +67,16 @@ class Plan:
         return seconds + (start_seconds if workers > 1 else 0.0)
 
 
-def make_plan(prepared: Prepared, n_samples: int | None = None) -> Plan:
+def make_plan(
+    prepared: Prepared, n_samples: int | None = None, on_unit: OnUnit | None = None
+) -> Plan:
     """Return the plan of a campaign. The experiment's folder is only read.
 
     Args:
         prepared: As `preview` returns it.
         n_samples: Images to sample; None means as many as a quarter of a minute allows, and one
             at least.
+        on_unit: Called with the entry of each sampled unit, and whether it was run now.
 
     Raises:
         DataError: No image can be read, or a sampled unit crashes.
@@ -91,7 +95,7 @@ def make_plan(prepared: Prepared, n_samples: int | None = None) -> Plan:
         n_images_left=len(images_left),
         own_share=own,
         shares=shares,
-        estimate=_estimate(prepared, left, readable, n_samples) if readable else None,
+        estimate=_estimate(prepared, left, readable, n_samples, on_unit) if readable else None,
     )
 
 
@@ -155,16 +159,18 @@ def _estimate(
     left: Mapping[ImageRef, Places],
     readable: Sequence[ImageRef],
     n_samples: int | None,
+    on_unit: OnUnit | None,
 ) -> Estimate:
     """Sample units into a folder on the experiment's disk, and extrapolate."""
     with _folder_beside(prepared.campaign.root) as folder:
         plain = run_plain(prepared, readable[0], folder)
         started = time.perf_counter()
-        samples = run_sample(prepared, spread_images(readable, 1), folder / "first")
+        samples = run_sample(prepared, spread_images(readable, 1), folder / "first", on_unit)
         took = time.perf_counter() - started
         n_more = min(_MOST_SAMPLES, int(_SAMPLE_SECONDS / took)) if n_samples is None else n_samples
         if n_more > 1:
-            samples += run_sample(prepared, spread_images(readable, n_more), folder / "more")
+            more = spread_images(readable, n_more)
+            samples += run_sample(prepared, more, folder / "more", on_unit)
         n_originals = max(1, int(_SAMPLE_SECONDS / plain.plain_seconds))
         if n_samples is not None:
             n_originals = _MOST_ORIGINALS

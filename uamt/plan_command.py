@@ -39,6 +39,7 @@ def run(arguments: argparse.Namespace) -> Outcome:
     from runners.campaign import preview
     from runners.planning import make_plan
     from uamt.experiments import weights_note
+    from uamt.progress import step_progress
 
     said = Notes()
     built, notes = campaign(values, load(values))
@@ -49,7 +50,11 @@ def run(arguments: argparse.Namespace) -> Outcome:
     for note in notes:
         said.say(note)
     said.say("running some units into a temporary folder, to see what they take")
-    plan = make_plan(preview(built, redo_changed=values["redo_changed"]))
+    with step_progress(None, "sampling", "unit") as on_step:
+        plan = make_plan(
+            preview(built, redo_changed=values["redo_changed"]),
+            on_unit=lambda entry, is_new: on_step(),
+        )
     lines = list(_lines(plan, values["workers"], start_seconds))
     typed = " ".join(filter(None, [shlex.quote(str(file)) if file else "", as_flags(given)]))
     return Outcome(
