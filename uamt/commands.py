@@ -52,7 +52,7 @@ def doctor(arguments: argparse.Namespace) -> Outcome:
     """Say every check of a detector; 1 if one fails, 3 if the images prove nothing."""
     from uamt.cli import given_options
     from uamt.configuration import load
-    from uamt.doctor import examine
+    from uamt.doctor import examine, n_of_steps
     from uamt.experiments import weights_note
     from uamt.options import OPTIONS, as_flags
     from uamt.progress import step_progress
@@ -64,7 +64,8 @@ def doctor(arguments: argparse.Namespace) -> Outcome:
     detector, notes = load(values), Notes()
     if warning := weights_note(detector):
         notes.say(warning, "WARNING")
-    with step_progress(None, "examining", "step") as on_step:
+    total = n_of_steps(detector, values["sites"])
+    with step_progress(total, "examining", "step") as on_step:
         checks = examine(
             detector,
             images,

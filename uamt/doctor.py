@@ -65,20 +65,12 @@ def examine(
     Raises:
         ConfigError: The sites do not exist in this model.
     """
-    from mutators import MCDropBlock, MCDropout
     from runners.chunks import batch_fault
     from runners.passes import run_mutant, run_original
     from runners.settings import Settings, arithmetic
-    from uamt.experiments import fitting
 
     settings = Settings(passes=2, score_threshold=score_threshold, seed=seed)
-    operators, notes = fitting(
-        detector,
-        [
-            MCDropout(rates=(STRONG_RATE,), sites=sites),
-            MCDropBlock(rates=(STRONG_RATE,), blocks=(3,), sites=sites),
-        ],
-    )
+    operators, notes = _sweeps(detector, sites)
     before = _Snapshot.of(detector.model)
     with arithmetic(settings.threads):
         checks: list[Check] = []
@@ -151,6 +143,29 @@ def _one_by_one(fault: str) -> Check:
         "ok",
         f"no: {fault}; uamt run goes one by one by itself, or with --chunk 1",
     )
+
+
+def _sweeps(detector: Detector, sites: str | Sequence[str]) -> tuple[list[Operator], list[str]]:
+    """Return what is examined, and a note on each operator that cannot run here."""
+    from mutators import MCDropBlock, MCDropout
+    from uamt.experiments import fitting
+
+    return fitting(
+        detector,
+        [
+            MCDropout(rates=(STRONG_RATE,), sites=sites),
+            MCDropBlock(rates=(STRONG_RATE,), blocks=(3,), sites=sites),
+        ],
+    )
+
+
+def n_of_steps(detector: Detector, sites: str | Sequence[str]) -> int:
+    """Return how often `examine` calls `on_step` if nothing fails.
+
+    Raises:
+        ConfigError: The sites do not exist in this model.
+    """
+    return 1 + 3 * len(_sweeps(detector, sites)[0])
 
 
 def _with_memo(

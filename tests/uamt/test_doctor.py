@@ -19,7 +19,7 @@ from runners.memo_entries import Entry
 from runners.memo_values import build
 from tests.runners.test_runs_of_builders import detector_of
 from tests.uamt.conftest import Command
-from uamt.doctor import Check, count_hooks, examine
+from uamt.doctor import Check, count_hooks, examine, n_of_steps
 
 
 def outcomes(checks: list[Check]) -> dict[str, str]:
@@ -60,8 +60,12 @@ def test_every_check_holds_on_the_demo_detectors(uamt: Command, model: str) -> N
 def test_every_check_holds_on_other_families(builder: str) -> None:
     from tests.builders import image
 
-    checks = examine(detector_of(builder), {"a": image(1)}, score_threshold=0.0)
+    detector, steps = detector_of(builder), []
+    checks = examine(
+        detector, {"a": image(1)}, score_threshold=0.0, on_step=lambda: steps.append(1)
+    )
     assert set(outcomes(checks).values()) == {"ok"}, checks
+    assert len(steps) == n_of_steps(detector, "uamters")
 
 
 def test_it_is_inconclusive_where_the_original_finds_nothing(uamt: Command, tmp_path: Path) -> None:
