@@ -243,3 +243,11 @@ def test_a_name_that_is_too_long_for_a_file_system_is_refused_with_its_place(
     (tmp_path / file).write_text(text.format(name))
     with pytest.raises(DataError, match=rf"{file}: .*name of an image of at most 255 bytes"):
         ImageSet(tmp_path / file).images()
+
+
+def test_what_is_no_file_or_no_name_of_one_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "facts.json").mkdir()
+    with pytest.raises(DataError, match=r"facts\.json: .*(no file|cannot be read)"):
+        read_facts(tmp_path / "facts.json")
+    with pytest.raises(DataError, match="cannot be read"):
+        read_facts(tmp_path / "a\0.json")
