@@ -15,7 +15,10 @@ from tests.field.robustness import cases, document, documented, groups, table
 
 
 @pytest.mark.parametrize("group", groups())
-def test_the_page_says_what_a_user_sees(group: str, tmp_path: Path) -> None:
+def test_the_page_says_what_a_user_sees(
+    group: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")  # tables are as wide as the terminal
     lines = table(group, tmp_path)
     if os.environ.get("ROBUSTNESS_ACCEPT"):
         document(group, lines)

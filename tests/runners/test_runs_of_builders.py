@@ -58,10 +58,10 @@ def operators_at(detector: Detector, preset: str) -> list[Operator]:
 def test_noise_depends_on_its_key_alone_at_every_preset(builder: str) -> None:
     detector = detector_of(builder)
     picture, second_picture = image(1), image(2)
-    plain = files(run_original(detector, picture, QUICK))
-    found = run_original(detector, picture, ONE_PASS)[0]
-    assert len(found) >= 20
-    assert len(set(found.labels.tolist())) >= 2
+    found = run_original(detector, picture, ONE_PASS)
+    plain, second = files(found), files(run_original(detector, second_picture, ONE_PASS))
+    assert len(found[0]) >= 20
+    assert len(set(found[0].labels.tolist())) >= 2
     presets = family_presets(detector.model)
     assert "uamters" in presets
     reseeded = dataclasses.replace(ONE_PASS, seed=4)
@@ -69,11 +69,8 @@ def test_noise_depends_on_its_key_alone_at_every_preset(builder: str) -> None:
         # What lies before the sites is shared, as in a campaign: the same bits in a third of the
         # time (test_memo_builders.py).
         names = [site.name for site in resolve_sites(detector.model, preset)]
-        memo, second_memo = Memo(picture), Memo(second_picture)
+        memo = Memo(picture)
         run_original_once(detector, picture, ONE_PASS, memo=memo, sites=names)
-        second = run_original_once(
-            detector, second_picture, ONE_PASS, memo=second_memo, sites=names
-        )
         for operator in operators_at(detector, preset):
             mutant = operator.mutants()[0]
 
@@ -83,14 +80,13 @@ def test_noise_depends_on_its_key_alone_at_every_preset(builder: str) -> None:
                 return files(run_mutant(detector, picture, name, mutant, settings, memo=memo)[0])
 
             noisy = run("a.png", QUICK)
-            assert noisy != plain, (preset, mutant)
+            assert plain[0] not in noisy, (preset, mutant)
             assert noisy[0] != noisy[1], (preset, mutant)
-            # Another image, name, seed and number of passes come between; the first pass stays.
-            elsewhere = run_mutant(
-                detector, second_picture, "b.png", mutant, ONE_PASS, memo=second_memo
-            )
-            assert files(elsewhere[0]) != files(second), (preset, mutant)
+            # Another name, seed, image and number of passes come between; the first pass stays.
             assert run("b.png", ONE_PASS) != noisy[:1], (preset, mutant)
             assert run("a.png", reseeded) != noisy[:1], (preset, mutant)
+            if preset == "uamters":
+                other = run_mutant(detector, second_picture, "b.png", mutant, ONE_PASS)[0]
+                assert files(other) != second, mutant
             assert run("a.png", ONE_PASS) == noisy[:1], (preset, mutant)
-    assert files(run_original(detector, picture, QUICK)) == plain
+    assert files(run_original(detector, picture, ONE_PASS)) == plain
