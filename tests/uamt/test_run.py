@@ -183,7 +183,7 @@ def run_in_process(*arguments: object) -> subprocess.Popen[str]:
     )
 
 
-@pytest.mark.parametrize(("workers", "stop"), [(2, signal.SIGTERM), (1, signal.SIGKILL)])
+@pytest.mark.parametrize(("workers", "stop"), [(2, signal.SIGTERM)])
 def test_a_stopped_run_started_again_ends_as_an_undisturbed_one(
     uamt: Command, tmp_path: Path, workers: int, stop: signal.Signals
 ) -> None:
