@@ -5,7 +5,6 @@ Warnings are errors here, so that an overflow would end each test.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +12,9 @@ import pytest
 
 from scoring.detections import Detections
 from scoring.errors import DataError
-from scoring.layout import Branch
 from scoring.predictions import encode_prediction, read_passes
 from scoring.tables import read_table
+from tests.field.written import BRANCH, write
 from uamt.cli import main
 
 HUGE = [
@@ -24,18 +23,6 @@ HUGE = [
     [1e308, 1e308, 1.7e308, 1.7e308],
     [0, 0, 10, 1e100],
 ]
-BRANCH = Branch("mc_dropout", "m", "s")
-
-
-def write(root: Path, tag: str, stem: str, passes: list[list[list[float]]]) -> None:
-    folder = BRANCH.folder(root, tag, stem)
-    folder.mkdir(parents=True)
-    for t, boxes in enumerate(passes):
-        objects = {
-            f"label_{i}": {"box": box, "label": 1, "score": 0.9, "logit": [0.25, 0.75]}
-            for i, box in enumerate(boxes)
-        }
-        (folder / f"prediction_{t}.json").write_text(json.dumps(objects))
 
 
 @pytest.mark.parametrize("box", HUGE)

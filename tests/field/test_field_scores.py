@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from decimal import Decimal
 from pathlib import Path
 
@@ -13,11 +12,11 @@ from scipy.spatial import ConvexHull
 from mutators import MCDropBlock, MCDropout
 from scoring.hull import hull_perimeter
 from scoring.hull_area import hull_areas
-from scoring.layout import Branch
 from scoring.measures import measure
 from scoring.rules import DEEPLUQ, STRICT
 from scoring.tables import read_table
 from scoring.tags import dropblock_tag, dropout_tag
+from tests.field.written import write
 from uamt.cli import main
 
 
@@ -62,19 +61,7 @@ def test_case_9_identical_points_have_neither(n: int) -> None:
     assert (area(points), hull_perimeter(points)) == (0, 0)
 
 
-BRANCH = Branch("mc_dropout", "m", "s")
 CAT, DOG = [0, 0, 10, 10], [50, 50, 90, 90]
-
-
-def write(root: Path, tag: str, stem: str, passes: list[list[list[float]]]) -> None:
-    folder = BRANCH.folder(root, tag, stem)
-    folder.mkdir(parents=True)
-    for t, boxes in enumerate(passes):
-        objects = {
-            f"label_{i}": {"box": box, "label": 1, "score": 0.9, "logit": [0.25, 0.75]}
-            for i, box in enumerate(boxes)
-        }
-        (folder / f"prediction_{t}.json").write_text(json.dumps(objects))
 
 
 @pytest.mark.parametrize("rules", ["deepluq", "strict"])
