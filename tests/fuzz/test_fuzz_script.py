@@ -25,7 +25,7 @@ def fuzz(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
 
     monkeypatch.setattr(script.os, "_exit", sys.exit)
     yield script
-    for name in ("fuzz", "fuzz_targets", "fuzz_mutations"):
+    for name in ("fuzz", "fuzz_targets", "fuzz_readers", "fuzz_mutations"):
         sys.modules.pop(name, None)
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from fuzz_targets import TARGETS
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scripts.fuzz_targets import TARGETS
 from tests.fuzz import documents as d
 
 steadily = settings(

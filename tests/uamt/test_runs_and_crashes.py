@@ -28,9 +28,9 @@ REPOSITORY = Path(__file__).parents[2]
 def test_a_second_run_is_refused_and_scores_are_of_what_is_finished(
     uamt: Command, folder: Path
 ) -> None:
-    names = [f"n{number}" for number in range(40)]
+    names = [f"n{number}" for number in range(20)]
     pictures(folder / "photos", *names)
-    words = run_flags(folder, "--passes", "30")
+    words = run_flags(folder, "--passes", "20")
     first = subprocess.Popen(
         [sys.executable, "-m", "uamt.cli", *map(str, words)],
         cwd=REPOSITORY,
@@ -60,7 +60,7 @@ def test_a_second_run_is_refused_and_scores_are_of_what_is_finished(
     assert (code, "0 units (image" in stdout) == (0, True)
     assert uamt("verify", folder / "out")[0] == 0
     units = ledger_units(folder / "out")
-    assert len(units) == len(set(units)) == 43 * 3
+    assert len(units) == len(set(units)) == 23 * 3
 
 
 def wait_for(path: Path, lines: int) -> None:
