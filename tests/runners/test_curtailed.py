@@ -52,7 +52,7 @@ def detector() -> Detector:
 
 
 def make(detector: Detector, root: Path, **settings: Any) -> Campaign:
-    suites = {n: list_images(f, n, "stem")[4:7] for n, f in builtin_suites().items()}
+    suites = {n: list_images(f, n, "stem")[5:7] for n, f in builtin_suites().items()}
     return Campaign(
         detector=detector,
         suites=suites,
