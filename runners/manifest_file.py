@@ -233,7 +233,10 @@ def record_skipped(
 
 def _write(root: Path, manifest: Mapping[str, Any]) -> None:
     options = orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2
-    write_atomic(root / MANIFEST_NAME, orjson.dumps(manifest, option=options) + b"\n")
+    path, content = root / MANIFEST_NAME, orjson.dumps(manifest, option=options) + b"\n"
+    # A run that has nothing to add goes on where no file can be written any more.
+    if not path.is_file() or path.read_bytes() != content:
+        write_atomic(path, content)
 
 
 def _changes(before: Mapping[str, Any], section: Mapping[str, Any]) -> Iterator[str]:

@@ -67,6 +67,11 @@ def tree(root: Path) -> dict[str, bytes]:
     }
 
 
+def written(root: Path) -> dict[Path, tuple[int, int]]:
+    """Which file stands where, and when it was written last."""
+    return {p: (p.stat().st_ino, p.stat().st_mtime_ns) for p in root.rglob("*") if p.is_file()}
+
+
 def run(campaign: Campaign, on_unit: Callable[[Entry, bool], None] | None = None) -> Summary:
     return run_serially(prepare(campaign), on_unit)
 
@@ -101,10 +106,11 @@ def test_prediction_folders_hold_nothing_but_the_passes(campaign: Campaign) -> N
 
 def test_a_second_run_does_nothing_and_changes_nothing(campaign: Campaign) -> None:
     run(campaign)
-    before = tree(campaign.root)
+    before, files = tree(campaign.root), written(campaign.root)
     summary = run(campaign)
     assert (summary.n_run, summary.n_skipped) == (0, 10)
     assert tree(campaign.root) == before
+    assert written(campaign.root) == files
 
 
 def test_an_interrupted_run_ends_in_the_same_bytes(campaign: Campaign, tmp_path: Path) -> None:
