@@ -11,6 +11,7 @@ import pandas as pd
 
 from scoring.aggregates import MEAN_COLUMNS, SCORE_COLUMNS
 from scoring.errors import ConfigError
+from scoring.intervals import LEAST_IMAGES
 from scoring.kill_rules import KILL_RULES
 from scoring.rows import KINDS
 from scoring.suite_tables import ModelAggregates, Tables, model_folder
@@ -176,10 +177,15 @@ def _value(score: str, model: ModelAggregates, place: int, tables: Tables) -> tu
         table = table[table["kind"] == kind]
     else:
         table, column = tables[folder / "ua_ms_model.csv"], _OF_MODEL.get(score, score)
-    value = table[column].iloc[place]
-    if pd.isna(value):
-        return math.nan, _why_unknown(model, place)
-    return float(value), ""
+    row = table.iloc[place]
+    if not pd.isna(row[column]):
+        return float(row[column]), ""
+    if column.endswith("_low") and not pd.isna(row[column.removesuffix("_low")]):
+        images = "1 image is" if row["n_images"] == 1 else f"{row['n_images']} images are"
+        return math.nan, (
+            f"cannot be told, for {images} too few for an interval ({LEAST_IMAGES} are the least)"
+        )
+    return math.nan, _why_unknown(model, place)
 
 
 def _why_unknown(model: ModelAggregates, place: int) -> str:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from scoring.aggregates import MUTANT_COLUMN, mutant_id
 from scoring.curtailment import KILLED, OPEN
-from scoring.intervals import Interval, interval_over_images
+from scoring.intervals import UNKNOWN, interval_over_images
 from scoring.kill_rules import KILL_RULES
 from scoring.results import Mutant
 from scoring.rows import KINDS
@@ -20,8 +20,6 @@ from scoring.suite_kills import SuiteKills
 from scoring.suites import SuiteScores
 from scoring.tables import STEM_COLUMN
 from scoring.tags import tag_order
-
-_UNKNOWN = Interval(np.nan, np.nan, np.nan)
 
 
 def kill_table(kills: SuiteKills) -> pd.DataFrame:
@@ -73,9 +71,9 @@ def kill_shares(suites: Sequence[SuiteKills], equivalent: Collection[Mutant] = (
     """Return a model's table `ua_ms_kill_shares.csv`: one row per suite and kind.
 
     Per kill rule: Img-MS, the share of image x mutant pairs that are kills with its 95 % bootstrap
-    interval over images, the mildest rate that is killed, and the trivial mutants, which every
-    image kills. A pair without a row is no kill. Equivalent mutants are counted and left out. What
-    curtailed passes leave open is empty.
+    interval over images (empty where fewer than 4 are too few for one), the mildest rate that is
+    killed, and the trivial mutants, which every image kills. A pair without a row is no kill.
+    Equivalent mutants are counted and left out. What curtailed passes leave open is empty.
 
     Args:
         suites: Kills of each suite, in the order of the rows.
@@ -125,7 +123,7 @@ def _rule_columns(
     is_settled, has_open = not (is_open.any(axis=0) & ~killed).any(), bool(is_open.any())
     mildest = min((rates[m] for m in np.flatnonzero(killed).tolist()), key=tag_order, default=None)
     trivial = (killing | ~there).all(axis=0) & there.any(axis=0)
-    share = interval_over_images(killing.mean(axis=1)) if rates and not has_open else _UNKNOWN
+    share = interval_over_images(killing.mean(axis=1)) if rates and not has_open else UNKNOWN
     return {
         f"ms_{rule}": _share(killed) if is_settled else np.nan,
         f"kill_share_{rule}": share.value,

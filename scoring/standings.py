@@ -20,7 +20,8 @@ def standings(suites: Sequence[SuiteScores], rules: Rules = DEEPLUQ) -> pd.DataF
     Ranked are the suites over all models, as `scoring.summary.verdict` does; those of one model
     are their own ranking. Columns beside the summary's: `rank`, 1 for the largest kill share and
     empty in rows that are not ranked; `rule`, by which kills count there; `behind`, how much
-    larger the kill share of the first is, with its 95 % bootstrap interval over images.
+    larger the kill share of the first is, with its 95 % bootstrap interval over images (empty
+    where a suite has fewer than 4).
 
     Args:
         suites: Rows of each model and suite, as the rules judge them.

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scoring.curtailed_rows import CurtailedRows, beside
 from scoring.curtailment import KILLED, OPEN, SURVIVED
 from scoring.errors import DataError
-from scoring.intervals import Interval, interval_over_images, resampled_means
+from scoring.intervals import Interval, interval_of_difference, interval_over_images
 from scoring.kill_rules import KILL_RULES, KillRule, killing_images
 from scoring.rows import COLUMNS, GHOST_COLUMNS, MATCH_COLUMNS, MISS_COLUMNS
 from scoring.rules import DEEPLUQ, Rules
@@ -156,7 +156,8 @@ class SuiteScores:
     def kill_share(self, kind: str, rule: KillRule, rules: Rules = DEEPLUQ) -> Interval:
         """Return the share of image x mutant pairs that are kills, with its interval.
 
-        Img-MS saturates at 1 on most suites; this share still tells them apart.
+        Img-MS saturates at 1 on most suites; this share still tells them apart. Fewer than 4
+        images are too few for an interval.
         """
         return interval_over_images(self._shares(kind, rule, rules))
 
@@ -208,14 +209,11 @@ def kill_share_difference(
 ) -> Interval:
     """Return how much larger one suite's kill share is, with its interval.
 
-    The images of the two suites are resampled independently.
+    The images of the two suites are resampled independently; fewer than 4 in either are too few
+    for an interval.
     """
-    shares = [s._shares(kind, rule, rules) for s in (stronger, weaker)]
-    if not all(len(share) for share in shares):
-        return Interval(float("nan"), float("nan"), float("nan"))
-    resampled = [resampled_means(share, seed) for seed, share in enumerate(shares)]
-    low, high = np.percentile(resampled[0] - resampled[1], [2.5, 97.5])
-    return Interval(float(shares[0].mean() - shares[1].mean()), float(low), float(high))
+    first, second = (suite._shares(kind, rule, rules) for suite in (stronger, weaker))
+    return interval_of_difference(first, second)
 
 
 def collect(model: str, suite: str, sweeps: Sequence[SuiteScores]) -> SuiteScores:

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from scoring.errors import DataError
+from scoring.intervals import Interval
 from scoring.rules import DEEPLUQ, Rules
 from scoring.suites import KILL_RULES, KillRule, SuiteScores, collect, kill_share_difference
 
@@ -131,7 +132,7 @@ def verdict(suites: Sequence[SuiteScores], rules: Rules = DEEPLUQ) -> str:
         )
     found = (
         f"suite '{best.suite}' kills {share.value:.0%} of its image x mutant pairs {_HOW[rule]} "
-        f"(95% interval {share.low:.0%} to {share.high:.0%})"
+        f"({_interval_text(share, f'{share.low:.0%} to {share.high:.0%}')})"
     )
     if len(ranked) == 1:
         return f"On {best.model}, {found}."
@@ -140,13 +141,22 @@ def verdict(suites: Sequence[SuiteScores], rules: Rules = DEEPLUQ) -> str:
     if isnan(gap.value):
         return f"On {best.model}, {found}; the kills of '{second.suite}' are not settled."
     points = f"{100 * gap.value:.0f} points more than '{second.suite}'"
-    interval = f"(95% interval {100 * gap.low:.0f} to {100 * gap.high:.0f})"
+    interval = f"({_interval_text(gap, f'{100 * gap.low:.0f} to {100 * gap.high:.0f}')})"
     if gap.low > 0:
         return f"On {best.model}, {found}: the strongest, by {points} {interval}."
+    no_difference = ", which includes no difference" if gap.has_ends else ""
     return (
-        f"On {best.model}, no suite is clearly the strongest: {found}, {points} {interval}, "
-        f"which includes no difference."
+        f"On {best.model}, no suite is clearly the strongest: {found}, {points} {interval}"
+        f"{no_difference}."
     )
+
+
+def _interval_text(share: Interval, ends: str) -> str:
+    """Return an interval in words, or why there is none."""
+    if share.has_ends:
+        return f"95% interval {ends}"
+    images = "1 image" if share.n_images == 1 else f"{share.n_images} images"
+    return f"{images}: too few for an interval"
 
 
 _HOW: dict[KillRule, str] = {

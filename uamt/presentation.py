@@ -195,7 +195,8 @@ def _number(value: float) -> str:
 def _interval(row: Mapping[Any, Any], name: str) -> str:
     if math.isnan(row[name]):
         return "-"
-    return f"{row[name]:.2f} [{row[f'{name}_low']:.2f}, {row[f'{name}_high']:.2f}]"
+    low, high = row[f"{name}_low"], row[f"{name}_high"]
+    return f"{row[name]:.2f}" + ("" if math.isnan(low) else f" [{low:.2f}, {high:.2f}]")
 
 
 def _strongest(row: Mapping[Any, Any]) -> str:

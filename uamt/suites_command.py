@@ -128,7 +128,7 @@ def _shown_row(row: Mapping[Any, Any]) -> dict[str, str]:
         shown[f"Img-MS {name}"] = _number(row[f"ms_{rule}"])
     for rule, name in (("any", "any"), ("significant", "sig.")):
         share, low, high = (row[f"kill_share_{rule}{end}"] for end in ("", "_low", "_high"))
-        interval = "" if math.isnan(share) else f" [{low:.2f}, {high:.2f}]"
+        interval = "" if math.isnan(low) else f" [{low:.2f}, {high:.2f}]"
         shown[f"kill share {name}"] = f"{_number(share)}{interval}"
     for rule, name in (("any", "any"), ("significant", "sig.")):
         mildest = row[f"mildest_rate_{rule}"]

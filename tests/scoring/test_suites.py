@@ -99,12 +99,12 @@ def test_a_saturated_suite_is_told_from_a_stronger_one_by_its_share() -> None:
     for rule in KILL_RULES:
         assert weak.image_score("miss_ghost", rule) == strong.image_score("miss_ghost", rule) == 1
         assert weak.kill_share("miss_ghost", rule).value == 0.25
-        assert strong.kill_share("miss_ghost", rule) == Interval(1, 1, 1)
+        assert strong.kill_share("miss_ghost", rule) == Interval(1, 1, 1, 4)
 
 
 def test_the_interval_holds_the_share_and_is_the_same_every_time() -> None:
     random = np.random.default_rng(0)
-    for n_images in (2, 5, 12, 60):
+    for n_images in (4, 5, 12, 60):
         scores = suite(random.integers(0, 4, (n_images, 3)).tolist())
         share = scores.kill_share("miss", "significant")
         assert 0 <= share.low <= share.value <= share.high <= 1
@@ -127,10 +127,6 @@ def test_the_interval_narrows_with_more_images() -> None:
         share = suite([[10], [0], [10], [0]] * times).kill_share("miss", "any")
         widths.append(share.high - share.low)
     assert widths[0] > widths[1] > widths[2]
-
-
-def test_one_image_has_no_width() -> None:
-    assert suite([[10, 0]]).kill_share("miss", "any") == Interval(0.5, 0.5, 0.5)
 
 
 def test_the_difference_has_the_sign_of_the_first() -> None:
@@ -226,8 +222,24 @@ def test_the_verdict_names_the_stronger_suite_and_the_points() -> None:
 def test_the_verdict_names_no_winner_where_the_interval_holds_zero() -> None:
     said = verdict([suite([[10], [0]] * 3, "plain"), suite([[10], [0]] * 3, "dim")])
     assert "no suite is clearly the strongest" in said
+    assert said.endswith("which includes no difference.")
     with pytest.raises(DataError, match="at least one suite"):
         verdict([])
+
+
+def test_the_verdict_says_where_images_are_too_few_for_an_interval() -> None:
+    alone = verdict([suite([[10], [10]])])
+    assert alone.endswith(
+        "kills 100% of its image x mutant pairs significantly (2 images: too few for an interval)."
+    )
+    many, few = suite([[10]] * 9, "many"), suite([[0]], "few")
+    said = verdict([many, few])
+    assert "no suite is clearly the strongest: suite 'many'" in said
+    assert said.endswith("100 points more than 'few' (1 image: too few for an interval).")
+    table = summarise([few])
+    ends = [f"kill_share_{rule}_{end}" for rule in KILL_RULES for end in ("low", "high")]
+    assert table[ends].isna().all(axis=None)
+    assert table["kill_share_any"].tolist() == [0]
 
 
 def test_models_are_joined_suite_by_suite() -> None:

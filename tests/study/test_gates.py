@@ -18,7 +18,7 @@ from scoring.tables import read_table
 from tests.study.tables import write_results
 from tests.uamt.conftest import Command
 
-SUITES = {"day": ["a", "b", "c"], "night": ["d", "e"]}
+SUITES = {"day": ["a", "b", "c"], "night": ["d", "e", "f", "g"]}
 
 
 @pytest.fixture
@@ -126,6 +126,22 @@ class TestCommand:
         code, _, stderr = uamt("suites", results, "--fail-under", "day:ghost_ps=0")
         assert code == 1
         assert "ghost_ps cannot be told, for no image has a value of it, expected 0" in stderr
+
+    def test_few_images_cannot_pass_by_luck(self, uamt: Command, results: Path) -> None:
+        """Three images have a share and no interval, so that no lower end of it can be enough."""
+        gate = ("--fail-under", "net/day:kill_share_low_mg_any=0")
+        code, stdout, stderr = uamt("suites", results, *gate)
+        assert code == 1
+        assert stderr == (
+            "gate failed: net, suite 'day': kill_share_low_mg_any cannot be told, for 3 images "
+            "are too few for an interval (4 are the least), expected 0 or more\n"
+        )
+        shares = pd.read_csv(results / "case" / "net" / "ua_ms_kill_shares.csv")
+        of_day = shares[shares["test_suite"] == "day"]
+        assert of_day["kill_share_any"].notna().all()
+        assert of_day[["kill_share_any_low", "kill_share_any_high"]].isna().all(axis=None)
+        assert f"{of_day['kill_share_any'].iloc[2]:.3f} " in stdout
+        assert uamt("suites", results, "--fail-under", "night:kill_share_low_mg_any=0")[0] == 0
 
     @pytest.mark.parametrize("place", ["noon:", "alien/day:"])
     def test_a_suite_that_is_not_there_is_wrong_usage(

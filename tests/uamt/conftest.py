@@ -96,8 +96,8 @@ def experiment(finished_experiment: Path, tmp_path: Path) -> Path:
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two models on two suites, scored, made without a detector; `night_0` has no detection."""
     suites = {
-        "day": ["day_0", "day_1", "day_2"],
-        "night": ["night_0", "night_1", "night_2"],
+        "day": ["day_0", "day_1", "day_2", "day_3"],
+        "night": ["night_0", "night_1", "night_2", "night_3"],
     }
     folder = tmp_path_factory.mktemp("made")
     root = write_tree(folder / "root", suites, models=("net", "other"), empty=("night_0",))

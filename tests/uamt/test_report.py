@@ -194,7 +194,7 @@ def test_without_pictures_the_page_says_so(made: Path, tmp_path: Path, uamt: Com
     shutil.copytree(made / "root", root)
     code, _, err = uamt("report", root)
     assert code == 0
-    assert "note: 6 images without pixels, and no passes of them; the first: suite 'day'" in err
+    assert "note: 8 images without pixels, and no passes of them; the first: suite 'day'" in err
     assert "--images FOLDER" in err
     page = Page(root / "report.html")
     check_all(page, root / "scores")
@@ -214,14 +214,14 @@ def test_scores_alone_are_enough(made: Path, tmp_path: Path, uamt: Command) -> N
         *("--experiment", made / "root"),
     )
     assert (code, err) == (0, "")
-    assert len(Page(tmp_path / "again.html").all("image")) == 6
+    assert len(Page(tmp_path / "again.html").all("image")) == 8
 
 
 def test_the_folder_of_scores_stands_for_the_experiment(made: Path, uamt: Command) -> None:
     code, _, _ = uamt("report", made / "root" / "scores", "--images", made / "pictures")
     assert code == 0
     page = Page(made / "root" / "scores" / "report.html")
-    assert len(page.all("image")) == 6
+    assert len(page.all("image")) == 8
     page.path.unlink()
 
 
@@ -329,6 +329,10 @@ def test_one_pass_and_many_classes(tmp_path: Path, uamt: Command) -> None:
     strips = [e for e in page.all("ol") if e.attributes.get("class") == "strip"]
     frames = [e for e in page.all("li") if "data-pass" in e.attributes]
     assert len(frames) == len(strips) > 0
+    # Two images are too few for an interval.
+    assert "images: too few for an interval)" in page.loose["verdict"]
+    ends = [cell for cell in page.cells if cell.column.endswith(("_low", "_high"))]
+    assert not [cell for cell in ends if cell.table.endswith("standings.csv")]
 
 
 def test_strict_scores_name_equivalent_mutants(tmp_path: Path, uamt: Command) -> None:
