@@ -29,6 +29,7 @@ from scoring.rows import COLUMNS
 from scoring.tables import read_table, to_table
 from uamt.configuration import resolve
 from uamt.image_sizes import sizes_of_file
+from uamt.label_names import read_label_names
 
 
 class FindingError(Exception):
@@ -171,6 +172,13 @@ def check_facts(path: Path) -> None:
 def check_names(path: Path) -> None:
     for image in read_members("suite", path).images:
         image.encode()
+
+
+def check_label_names(path: Path) -> None:
+    names = read_label_names(path)
+    expect(names and all(names), "a name that is empty")
+    letters = "".join(path.read_bytes().decode("utf-8-sig").split())
+    expect("".join("".join(names).split()) == letters, "a name was changed or lost")
 
 
 def check_sizes(path: Path) -> None:

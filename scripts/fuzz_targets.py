@@ -261,6 +261,13 @@ TARGETS: Mapping[str, Target] = {
             "image-list-json", "names.json", readers.check_names, (_json(["a.jpg", "val\\b.png"]),)
         ),
         Target(
+            "label-names",
+            "classes.txt",
+            readers.check_label_names,
+            (b"background\ncat\ndog\n", b"\xef\xbb\xbfcat\r\nbig dog\r\n\r\n"),
+            (b"\n", b"\r", b"\xe2\x80\xa8", b"\xc2\x85"),
+        ),
+        Target(
             "sizes",
             "sizes.csv",
             readers.check_sizes,

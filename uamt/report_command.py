@@ -36,6 +36,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="folder of the predictions, where it is neither RESULTS nor above it",
     )
     parser.add_argument(
+        "--label-names",
+        metavar="FILE",
+        help="what labels are called: a text file, one name per line from label 0; default: as the "
+        "detector told",
+    )
+    parser.add_argument(
         "--pictures",
         type=int,
         default=PICTURES,
@@ -60,6 +66,7 @@ def run(arguments: argparse.Namespace) -> Outcome:
         gathering.suites,
         gathering.order,
         gathering.passes,
+        Path(arguments.label_names) if arguments.label_names else None,
     )
     with step_progress(None, "drawing", "picture") as on_step:
         written = make_report(request, on_step)

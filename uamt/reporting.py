@@ -12,6 +12,7 @@ from scoring.errors import ConfigError
 from scoring.files import write_atomic
 from scoring.suite_tables import ModelAggregates, write_tables
 from uamt.gathered import Gathering, gather
+from uamt.label_names import read_label_names
 from uamt.report_cases import build_gallery
 from uamt.report_command import PICTURES
 from uamt.report_page import render
@@ -33,6 +34,7 @@ class Request:
         suites: `NAME=FILE` of each suite that is known by its images.
         order: Suites in the order of rows.
         passes: T, where no facts stand beside the tables.
+        label_names: File of what labels are called; None means as the detectors told.
     """
 
     results: Path
@@ -43,6 +45,7 @@ class Request:
     suites: tuple[str, ...] = ()
     order: tuple[str, ...] = ()
     passes: int | None = None
+    label_names: Path | None = None
 
     def command(self) -> str:
         """Return what makes the same page, as it can be typed."""
@@ -51,9 +54,9 @@ class Request:
             words += [word for value in values for word in (f"--{name}", value)]
         if self.order:
             words += ["--order", ",".join(self.order)]
-        for name in ("passes", "experiment", "out"):
+        for name in ("passes", "experiment", "label_names", "out"):
             value = getattr(self, name)
-            words += [] if value is None else [f"--{name}", str(value)]
+            words += [] if value is None else [f"--{name.replace('_', '-')}", str(value)]
         if self.pictures != PICTURES:
             words += ["--pictures", str(self.pictures)]
         return shlex.join(words)
@@ -102,14 +105,16 @@ def make_report(
         raise ConfigError(f"--pictures: expected 0 or more, got {request.pictures}")
     place = find_place(request.results, request.experiment)
     images = parse_images(request.images)
+    names = read_label_names(request.label_names) if request.label_names else None
     models = gather(Gathering(place.results, request.suites, request.order, request.passes))
-    return _write(place, models, images, request, on_step, command or request.command())
+    return _write(place, models, images, names, request, on_step, command or request.command())
 
 
 def _write(
     place: Place,
     models: Sequence[ModelAggregates],
     images: Mapping[str, Path],
+    names: Sequence[str] | None,
     request: Request,
     on_step: Callable[[], None] | None,
     command: str,
@@ -120,7 +125,7 @@ def _write(
         tables,
         place.experiment,
         ImageFiles(place.experiment, manifest, images) if place.experiment else None,
-        label_names(manifest),
+        {model.key[1]: names for model in models} if names else label_names(manifest),
         request.pictures,
         on_step,
     )
@@ -148,6 +153,7 @@ def report(
     experiment: str | Path | None = None,
     pictures: int = PICTURES,
     order: Sequence[str] = (),
+    label_names: str | Path | None = None,
 ) -> Path:
     """Write one self-contained HTML page of a scored experiment, and return its path.
 
@@ -159,6 +165,8 @@ def report(
         experiment: Folder of the predictions, where it is neither `results` nor above it.
         pictures: Images that are drawn under a mutant with all passes, at the most.
         order: Suites in the order of rows; None named means by name.
+        label_names: File of what labels are called, one name per line from label 0; None means as
+            the detectors told.
 
     Raises:
         ConfigError: An option does not fit.
@@ -175,5 +183,6 @@ def report(
         Path(experiment) if experiment is not None else None,
         pictures,
         order=tuple(order),
+        label_names=Path(label_names) if label_names is not None else None,
     )
     return make_report(request).page

@@ -50,6 +50,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the pictures of the suite; default: where the run found them",
     )
     parser.add_argument(
+        "--label-names",
+        metavar="FILE",
+        help="what labels are called: a text file, one name per line from label 0; default: as the "
+        "detector told",
+    )
+    parser.add_argument(
         "--measure",
         choices=_MEASURES,
         default="ie",
@@ -76,6 +82,7 @@ def run(arguments: argparse.Namespace) -> Outcome:
     """Write the picture; say its caption and where it lies."""
     from scoring.rules import rules_named
     from uamt.chosen import choose, find_root
+    from uamt.label_names import read_label_names
     from uamt.showing import figure_of, write_png
 
     if arguments.out and Path(arguments.out).suffix.lower() != ".png":
@@ -96,15 +103,16 @@ def run(arguments: argparse.Namespace) -> Outcome:
         measure=None if arguments.measure == "none" else arguments.measure,
         scale=arguments.scale,
         rules=rules_named(arguments.rules),
+        label_names=read_label_names(Path(arguments.label_names)) if arguments.label_names else (),
     )
     number = "all" if arguments.passes else f"pass{figure.number}"
     name = f"{chosen.stem}_{chosen.branch.operator}_{chosen.tag}_{number}.png"
     out = Path(arguments.out or name)
     write_png(out, figure)
     asked = ["uamt", "show", arguments.image, "--mutant", arguments.mutant]
-    for name in ("root", "operator", "model", "suite", "images"):
+    for name in ("root", "operator", "model", "suite", "images", "label_names"):
         if getattr(arguments, name):
-            asked += [f"--{name}", getattr(arguments, name)]
+            asked += [f"--{name.replace('_', '-')}", getattr(arguments, name)]
     then = None if arguments.passes else shlex.join([*asked, "--passes", "all"])
     counts = figure.counts
     return Outcome(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -11,6 +12,7 @@ from scoring.layout import original_tag
 from scoring.objects import MEASURES
 from scoring.rules import DEEPLUQ, Rules
 from uamt.chosen import Chosen, choose, find_root
+from uamt.label_names import read_label_names
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -27,6 +29,7 @@ def figure_of(
     measure: str | None = "ie",
     scale: float = 1.0,
     rules: Rules = DEEPLUQ,
+    label_names: Sequence[str] = (),
 ) -> Figure:
     """Return the annotated picture of an image under a mutant.
 
@@ -38,6 +41,7 @@ def figure_of(
         measure: The measure that stands beside each box; None for none.
         scale: Size of the figure.
         rules: Which definition each number follows.
+        label_names: Name of each label id; empty means as the detector told.
 
     Raises:
         ConfigError: There is no such pass or measure, or the scale is out of range.
@@ -75,7 +79,7 @@ def figure_of(
         shown,
         tracks,
         rules,
-        model.get("label_names", ()),
+        label_names or model.get("label_names", ()),
         f"Image {plain(stem, 80)}, suite {plain(branch.suite, 40)}, model "
         f"{plain(branch.model, 40)}",
         f"{branch.operator} {chosen.tag}",
@@ -120,6 +124,7 @@ def show(
     measure: str | None = "ie",
     scale: float = 1.0,
     rules: Rules = DEEPLUQ,
+    label_names: str | Path | None = None,
 ) -> Image:
     """Return one annotated picture of original against mutant; notebooks display it.
 
@@ -140,6 +145,8 @@ def show(
         measure: The measure that stands beside each box: vr, ie, mi, var or ps; None for none.
         scale: Size of the figure; 1 for screens, 2 for print.
         rules: Which definition each number follows.
+        label_names: File of what labels are called, one name per line from label 0; None means as
+            the detector told.
 
     Raises:
         ConfigError: Names fit nothing or more than one thing, or an option is out of range.
@@ -154,6 +161,7 @@ def show(
         measure=measure,
         scale=scale,
         rules=rules,
+        label_names=read_label_names(Path(label_names)) if label_names is not None else (),
     )
     if out is not None:
         write_png(Path(out), figure)

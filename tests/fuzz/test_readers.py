@@ -35,6 +35,7 @@ VALID: dict[str, st.SearchStrategy[bytes]] = {
     "facts": d.as_json(d.facts),
     "image-list": st.lists(d.words, min_size=1, max_size=4).map("\n".join).map(str.encode),
     "image-list-json": d.as_json(st.lists(d.names, min_size=1, max_size=4)),
+    "label-names": st.lists(d.words, min_size=1, max_size=4).map("\n".join).map(str.encode),
     "sizes": st.lists(
         st.tuples(d.words, st.integers(1, 99)), min_size=1, unique_by=lambda x: x[0].casefold()
     ).map(lambda rows: "".join(f"{name}.jpg,{side},{side}\n" for name, side in rows).encode()),
@@ -57,7 +58,10 @@ SPOILT: dict[str, st.SearchStrategy[bytes]] = {
     "image-set-coco": d.changed(d.image_sets.map(d.as_entries)),
     **{
         name: d.spoilt(VALID[name])
-        for name in ("yolo", "table", "image-list", "sizes", "image-set-list", "image-set-yolo")
+        for name in (
+            *("yolo", "table", "image-list", "label-names", "sizes"),
+            *("image-set-list", "image-set-yolo"),
+        )
     },
 }
 

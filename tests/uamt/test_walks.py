@@ -77,13 +77,14 @@ def test_walk_1_ends_in_a_picture_of_a_kill_and_a_summary(tmp_path: Path) -> Non
     assert "On my_detector, suite 'my_photos' kills" in said
     with Image.open(tmp_path / "kill.png") as picture:
         about = picture.text["Description"]  # type: ignore[attr-defined]
-    assert "Image crowded_00, suite my_photos, model my_detector, mutant mc_dropout 0.3" in about
+    assert "Image crowded_00, suite my_photos, model my_detector, mutant mc_dropout 0.1" in about
     assert not about.startswith("0 of")
     summary = pd.read_csv(tmp_path / "my_experiment" / "scores" / "summary.csv")
     assert summary[["model", "suite", "images", "mutants"]].to_numpy().tolist() == [
-        ["my_detector", "my_photos", 2, 3]
+        ["my_detector", "my_photos", 4, 4]
     ]
-    assert summary["img_ms_any"][0] > 0
+    # Strong enough to kill, and mild enough for images to differ.
+    assert 0 < summary["kill_share_significant"][0] < 1
     page = (tmp_path / "my_report.html").read_text(encoding="utf-8")
     assert "my_detector" in page
     assert f"Report: {tmp_path / 'my_report.html'}" in said
@@ -97,7 +98,25 @@ def test_walk_2_ends_in_the_scores_of_the_concepts_page(tmp_path: Path) -> None:
     imported = pd.read_csv(tmp_path / "imported" / "scores" / "summary.csv")
     assert imported["model"].tolist() == ["mine"]
     assert imported["obj_ms"][0] == pytest.approx(5 / 12)
-    assert "On mine, suite 'orig' kills 100%" in said
+    assert "On mine, suite 'day' kills 100%" in said
+
+
+def test_the_python_lines_give_tables_a_page_and_a_picture(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (lines,) = re.findall(r"^## The same in Python\n\n```python\n(.*?)^```", text, re.M | re.S)
+    pictures = tmp_path / "my_photos"
+    pictures.mkdir()
+    shutil.copy(ROOT / "runners" / "builtin" / "suites" / "crowded" / "crowded_00.png", pictures)
+    monkeypatch.chdir(tmp_path)
+    values: dict[str, pd.DataFrame] = {}
+    exec(lines, values)
+    assert values["table"]["mutants"].tolist() == [3]
+    assert values["shares"]["kind"].tolist() == ["miss", "ghost", "miss_ghost"]
+    assert (tmp_path / "experiment" / "report.html").is_file()
+    with Image.open(tmp_path / "kill.png") as picture:
+        assert picture.size == values["picture"].size
 
 
 def test_walk_3_ends_in_how_many_files_are_reproduced(tmp_path: Path) -> None:
