@@ -60,6 +60,22 @@ def test_the_published_words_are_the_thresholds_at_which_elements_drop(word, bel
     assert drop_mask(rows, 4, below + 1, CPU)[0, word]
 
 
+def test_the_published_words_are_those_of_version_1():
+    assert masks.MASK_VERSION == 1
+
+
+def test_an_element_drops_below_its_word_and_not_at_it():
+    """Even and odd words, small and large ones."""
+    rows = RowKeys.for_batch(KEYS[:1])
+    for index, word in enumerate(reference_words(KEYS[0], 0, 64).tolist()):
+        at, above = (drop_mask(rows, 64, limit, CPU)[0, index] for limit in (word, word + 1))
+        assert (bool(at), bool(above)) == (False, True)
+
+
+def test_no_row_has_no_mask():
+    assert drop_mask(RowKeys.for_batch([]), 5, word_threshold(0.5), CPU).shape == (0, 5)
+
+
 @pytest.mark.parametrize(("word", "mixed"), [(0, 0), (1, 0x688990C0), (0xFFFFFFFF, 0x6768824A)])
 def test_mix_gives_the_published_words(word, mixed):
     assert mix(word) == mixed
@@ -150,6 +166,9 @@ def test_an_index_runs_up_to_the_last_word_and_no_further():
     assert drop_mask(last, 8, word_threshold(0.5), CPU)[0].tolist() == expected.tolist()
     with pytest.raises(ConfigError, match=r"at most 2\^32 elements in a sample"):
         drop_mask(RowKeys(k0, k1, np.array([2**32 // 8])), 8, word_threshold(0.5), CPU)
+    # The last row alone exceeds it, and its rank is odd.
+    with pytest.raises(ConfigError, match=r"at most 2\^32 .*, got 4295032830"):
+        drop_mask(RowKeys(k0, k1, np.array([65537])), 65535, word_threshold(0.5), CPU)
 
 
 def test_kept_values_are_scaled_by_the_float32_quotient():
@@ -185,6 +204,7 @@ def test_the_input_is_not_written_to():
         (torch.ones(2, 3), "half", "rate: expected a decimal number"),
         (torch.ones(2, 3, dtype=torch.int64), 0.1, "floating-point tensor, got torch.int64"),
         (torch.ones(3, 3), 0.1, r"2 rows of features, got shape \(3, 3\)"),
+        (torch.ones(1, 3), 0.1, r"2 rows of features, got shape \(1, 3\)"),
         (torch.tensor(1.0), 0.1, r"2 rows of features, got shape \(\)"),
     ],
 )
@@ -233,7 +253,15 @@ def test_a_mask_is_hashed_in_portions_of_any_size_alike(
     )
     whole = drop_mask(keys, 20, 2**31, torch.device("cpu"))
     monkeypatch.setattr(masks, "_HASHED_CPU", most)
+    mixed, widths = masks._mix_words, []
+
+    def watched(words: torch.Tensor, spare: torch.Tensor) -> None:
+        widths.append(words.shape[1])
+        mixed(words, spare)
+
+    monkeypatch.setattr(masks, "_mix_words", watched)
     assert torch.equal(drop_mask(keys, 20, 2**31, torch.device("cpu")), whole)
+    assert max(widths) == max(1, min(20, most // 2))
 
 
 def test_rows_are_counted_alike_whether_long_or_short() -> None:
