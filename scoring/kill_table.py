@@ -72,7 +72,8 @@ def kill_shares(suites: Sequence[SuiteKills], equivalent: Collection[Mutant] = (
 
     Per kill rule: Img-MS, the share of image x mutant pairs that are kills with its 95 % bootstrap
     interval over images (empty where fewer than 4 are too few for one), the mildest rate that is
-    killed, and the trivial mutants, which every image kills. A pair without a row is no kill.
+    killed, and the trivial mutants, which every image kills. A pair without a row is no kill;
+    an image without any row is left out of the shares.
     Equivalent mutants are counted and left out. What curtailed passes leave open is empty.
 
     Args:
@@ -123,7 +124,10 @@ def _rule_columns(
     is_settled, has_open = not (is_open.any(axis=0) & ~killed).any(), bool(is_open.any())
     mildest = min((rates[m] for m in np.flatnonzero(killed).tolist()), key=tag_order, default=None)
     trivial = (killing | ~there).all(axis=0) & there.any(axis=0)
-    share = interval_over_images(killing.mean(axis=1)) if rates and not has_open else UNKNOWN
+    share = UNKNOWN
+    if rates and not has_open:
+        # An image on which every mutant crashed says nothing of the suite.
+        share = interval_over_images(killing[there.any(axis=1)].mean(axis=1))
     return {
         f"ms_{rule}": _share(killed) if is_settled else np.nan,
         f"kill_share_{rule}": share.value,

@@ -128,12 +128,13 @@ def test_equivalent_mutants_are_counted_and_left_out() -> None:
     assert math.isnan(none_left["kill_share_holm"])
 
 
-def test_an_image_without_a_row_kills_nothing_and_is_no_survivor() -> None:
-    suite = results([[10], [10], [10]])
-    suite.scores.values[0] = np.nan
+def test_a_pair_without_a_row_is_no_kill_and_an_image_without_any_says_nothing() -> None:
+    suite = results([[10, 10], [10, 10], [10, 10]])
+    suite.scores.values[0] = suite.scores.values[1, 0] = np.nan
     kills = suite_kills(suite)
     miss = kill_shares([kills]).iloc[0]
-    assert miss["n_without_row"] == 1
-    assert miss["kill_share_any"] == pytest.approx(2 / 3)
-    assert miss["n_trivial_any"] == 1
-    assert kill_table(kills)["n_images"][0] == 2
+    assert miss["n_without_row"] == 3
+    assert miss["kill_share_any"] == pytest.approx(3 / 4)
+    assert miss["kill_share_any"] == suite.scores.kill_share("miss", "any").value
+    assert miss["n_trivial_any"] == 2
+    assert kill_table(kills)["n_images"][::3].tolist() == [1, 2]
