@@ -200,6 +200,7 @@ def test_the_input_is_not_written_to():
     ("x", "rate", "message"),
     [
         (torch.ones(2, 3), 1, r"rate: expected a number in \[0, 1\), got 1"),
+        (torch.ones(2, 3), 10, r"rate: expected a number in \[0, 1\), got 10"),
         (torch.ones(2, 3), -0.1, r"rate: expected a number in \[0, 1\), got -0.1"),
         (torch.ones(2, 3), "half", "rate: expected a decimal number"),
         (torch.ones(2, 3, dtype=torch.int64), 0.1, "floating-point tensor, got torch.int64"),
