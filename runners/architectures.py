@@ -7,6 +7,7 @@ import difflib
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -50,6 +51,13 @@ def fitting_builders(names: Iterable[str]) -> list[str]:
 
 def unknown_model(name: str, known: Sequence[str]) -> ConfigError:
     """Return the error for a model that nobody knows, with the nearest names."""
+    file = Path(name)
+    if file.suffix == ".py" or Path(f"{name}.py").is_file():
+        module = ".".join(file.with_name(file.name.removesuffix(".py")).parts)
+        return ConfigError(
+            f"model {name!r}: did you mean {module}:FUNCTION? FUNCTION is the one in that file "
+            f"that returns the model"
+        )
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
     return ConfigError(
         f"model {name!r}: no such detector; "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -279,6 +280,9 @@ def _find_factory(reference: str) -> Callable[..., Any]:
     module_name, _, function = reference.partition(":")
     if not module_name or not function.isidentifier():
         raise ConfigError(f"model {reference}: expected package.module:function")
+    if module_name.endswith(".py"):
+        module_name = module_name.removesuffix(".py").replace("/", ".")
+        raise ConfigError(f"model {reference}: did you mean {module_name}:{function}?")
     try:
         module = importlib.import_module(module_name)
     except ImportError as error:
@@ -290,7 +294,12 @@ def _find_factory(reference: str) -> Callable[..., Any]:
         raise ConfigError(f"model {reference}: its module fails: {shown_failure(error)}") from error
     factory = getattr(module, function, None)
     if not callable(factory):
-        raise ConfigError(f"model {reference}: module {module_name} has no function {function!r}")
+        own = [k for k, v in vars(module).items() if getattr(v, "__module__", "") == module_name]
+        near = difflib.get_close_matches(function, own, n=3, cutoff=0.0)
+        raise ConfigError(
+            f"model {reference}: module {module_name} has no function {function!r}"
+            f"{'; the nearest are ' if near else ''}{', '.join(near)}"
+        )
     return factory  # type: ignore[no-any-return]
 
 

@@ -30,7 +30,7 @@ class Estimate:
         n_files: Prediction files to come.
         n_bytes: Of these files and of their units' lines in the ledger.
         disk_bytes: The same where a file takes whole blocks of 4 KiB.
-        n_sampled: Images that were sampled.
+        n_sampled: Sample runs of an image; the first image may come twice.
     """
 
     seconds: float

@@ -239,14 +239,29 @@ def _write(root: Path, manifest: Mapping[str, Any]) -> None:
         write_atomic(path, content)
 
 
+_FLAGGED = ("passes", "seed", "score_threshold", "classes", "chunk", "threads", "precision")
+"""Settings that are flags of `uamt run` by the same name."""
+
+
 def _changes(before: Mapping[str, Any], section: Mapping[str, Any]) -> Iterator[str]:
-    yield from _differing("settings", before["settings"], section["settings"])
+    yield from _changed_settings(before["settings"], section["settings"])
     for name in section["operators"]:
         yield from _changes_of(before, section, name)
     for suite, images in section["suites"].items():
         for path, image in images.items():
             old_image = before["suites"].get(suite, {}).get(path, image)
             yield from _differing(f"image '{suite}/{path}'", old_image, image)
+
+
+def _changed_settings(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what differs, with the flag that says it.
+
+    Passes in a batch follow the passes where nobody gives them: then one change is told, not two.
+    """
+    is_other_passes = old.get("passes") != new.get("passes")
+    for key in sorted({*old, *new} - ({"chunk"} if is_other_passes else set())):
+        for told in _differing(f"settings.{key}", old.get(key), new.get(key)):
+            yield f"{told} (--{key.replace('_', '-')})" if key in _FLAGGED else told
 
 
 def _changes_of(before: Mapping[str, Any], section: Mapping[str, Any], name: str) -> Iterator[str]:

@@ -55,6 +55,19 @@ SCORE_NAMES = (*_OF_SHARES, *_OF_MODEL)
 """The names that a gate takes; the columns of `ua_ms_model.csv` are taken too."""
 
 
+def _with_kind(score: str) -> str:
+    """Return the name of a score; one that names no kind of kill means a miss or a ghost.
+
+    Example:
+        >>> _with_kind("kill_share"), _with_kind("img_ms_holm"), _with_kind("ms_iou")
+        ('kill_share_mg', 'img_ms_mg_holm', 'ms_iou')
+    """
+    for bare in ("img_ms", "kill_share_low", "kill_share", "obj_ms"):
+        if score == bare or score.removeprefix(f"{bare}_") in KILL_RULES:
+            return f"{bare}_mg{score.removeprefix(bare)}"
+    return score
+
+
 @dataclass(frozen=True, slots=True)
 class Gate:
     """The least value of a score.
@@ -66,7 +79,7 @@ class Gate:
         model: The model under which it must; None means each.
 
     Example:
-        >>> Gate.parse("kill_share_mg=.6")
+        >>> Gate.parse("kill_share=.6")
         Gate(score='kill_share_mg', least=0.6, suite=None, model=None)
         >>> Gate.parse("ssd/night:ms_iou=0.05")
         Gate(score='ms_iou', least=0.05, suite='night', model='ssd')
@@ -93,6 +106,7 @@ class Gate:
                 f"--fail-under: expected SCORE=VALUE, SUITE:SCORE=VALUE or "
                 f"MODEL/SUITE:SCORE=VALUE, got {text!r}"
             )
+        score = _with_kind(score)
         if score not in SCORE_NAMES and score not in _COLUMNS:
             near = difflib.get_close_matches(score, (*SCORE_NAMES, *_COLUMNS), n=3, cutoff=0.0)
             raise ConfigError(

@@ -41,52 +41,13 @@ def judged(model: ModelResults, rules: Rules = DEEPLUQ) -> list[SuiteScores]:
     return suites
 
 
-def changed_verdicts(
-    suites: Sequence[SuiteScores], strict: Sequence[SuiteScores], rules: Rules = DEEPLUQ
-) -> list[str]:
-    """Return a sentence for each verdict that `strict` would change; empty if it would change none.
-
-    Suites are named whose mutants die by the published rule `any` but not by `strict`, or the
-    other way round, and the order of suites, if it is another one.
-
-    Args:
-        suites: As `rules` judge them.
-        strict: The same suites as `strict` judges them.
-        rules: Those of the first.
-
-    Example:
-        >>> changed_verdicts([], [])
-        []
-    """
-    changes = []
-    for published, corrected in zip(suites, strict, strict=True):
-        before = _killed(published, "any", rules)
-        after = _killed(corrected, "holm", rules)
-        counted = corrected.is_counted
-        survive = int((before & ~after & counted).sum())
-        die = int((after & ~before & counted).sum())
-        parts = [
-            f"{survive} of {len(before)} mutants that 'any' kills survive" if survive else "",
-            f"{die} that survive are killed" if die else "",
-            f"{int((~counted).sum())} equivalent" if not counted.all() else "",
-        ]
-        if any(parts):
-            said = ", ".join(part for part in parts if part)
-            changes.append(f"suite '{published.suite}' of {published.model}: {said}")
-    if len(suites) > 1:
-        names = [
-            [suite.suite for suite in rank(some, by)]
-            for some, by in ((suites, rules), (strict, STRICT.with_(alpha=rules.alpha)))
-        ]
-        if names[0] != names[1]:
-            changes.append(f"by kill share the suites rank {', '.join(names[1])}")
-    return changes
-
-
 def strict_remark(
     suites: Sequence[SuiteScores], strict: Sequence[SuiteScores], rules: Rules = DEEPLUQ
 ) -> str:
-    """Return the verdicts that `strict` would change as a sentence; empty if there are none.
+    """Return what `strict` would say otherwise, in words; empty if nothing.
+
+    Named are suites whose mutants die by the published rule `any` but not by `strict`, or the
+    other way round, and whether the order of suites changes.
 
     Args:
         suites: As `rules` judge them.
@@ -95,8 +56,44 @@ def strict_remark(
     """
     if rules.name == STRICT.name or not strict:
         return ""
-    changes = changed_verdicts(suites, strict, rules)
-    return f"Rule set strict would say otherwise: {'; '.join(changes)}." if changes else ""
+    changes, n_changed = [], 0
+    for published, corrected in zip(suites, strict, strict=True):
+        before = _killed(published, "any", rules)
+        after = _killed(corrected, "holm", rules)
+        counted = corrected.is_counted
+        survive = int((before & ~after & counted).sum())
+        die = int((after & ~before & counted).sum())
+        equivalent = int((~counted).sum())
+        parts = [
+            f"{survive} survive{_s(survive)} that rule any kills" if survive else "",
+            f"{die} {'is' if die == 1 else 'are'} killed that rule any lets survive" if die else "",
+            f"{equivalent} change{_s(equivalent)} nothing on any image" if equivalent else "",
+        ]
+        if any(parts):
+            said = ", ".join(part for part in parts if part)
+            changes.append(f"of suite '{published.suite}' of {published.model} {said}")
+            n_changed += survive + die + equivalent
+    orders = [
+        [(suite.model, suite.suite) for suite in rank(some, by)]
+        for some, by in ((suites, rules), (strict, STRICT.with_(alpha=rules.alpha)))
+    ]
+    is_other_order = orders[0] != orders[1]
+    if not changes and not is_other_order:
+        return ""
+    names = ", ".join(suite for _, suite in orders[1])
+    order = f"by kill share the suites then rank {names}" if is_other_order else "their order stays"
+    n_mutants = sum(len(suite.mutants) for suite in suites)
+    changed = f"{n_changed} of {n_mutants} mutants count otherwise"
+    listed = f": {'; '.join(changes)}" if changes else ""
+    return (
+        f"By the stricter rule set 'strict' (docs/rules.md), {changed}{listed}"
+        f"{f'; {order}' if len(orders[0]) > 1 else ''}."
+    )
+
+
+def _s(number: int) -> str:
+    """Return the ending of a verb behind a number of mutants."""
+    return "s" if number == 1 else ""
 
 
 def strict_table(suites: Sequence[SuiteScores], rules: Rules = DEEPLUQ) -> pd.DataFrame:

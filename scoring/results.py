@@ -118,7 +118,8 @@ def read_results(
     if not by_model:
         raise DataError(
             f"{results}: expected tables '<case>/<model>/<suite>/<operator>/mutant_<tag>.csv', "
-            f"found none; run 'uamt score' first, or name the folder that holds them"
+            f"found none; name the experiment's folder (--out of 'uamt run') once 'uamt score' has "
+            f"scored it, or the folder of the tables"
         )
     folders = {suite for suites in by_model.values() for suite in suites}
     unused = [listed.suite for listed in members if listed.suite not in folders]

@@ -131,7 +131,7 @@ def verdict(suites: Sequence[SuiteScores], rules: Rules = DEEPLUQ) -> str:
             f"not settled on every image, for passes were curtailed; 'uamt suites' shows what is."
         )
     found = (
-        f"suite '{best.suite}' kills {share.value:.0%} of its image x mutant pairs {_HOW[rule]} "
+        f"suite '{best.suite}' kills {share.value:.0%} of its image x mutant pairs {HOW[rule]} "
         f"({_interval_text(share, f'{share.low:.0%} to {share.high:.0%}')})"
     )
     if len(ranked) == 1:
@@ -159,8 +159,9 @@ def _interval_text(share: Interval, ends: str) -> str:
     return f"{images}: too few for an interval"
 
 
-_HOW: dict[KillRule, str] = {
+HOW: dict[KillRule, str] = {
     "any": "in at least one pass",
     "significant": "significantly",
     "holm": "significantly after Holm's correction",
 }
+"""How a rule says that an image kills."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import shlex
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,6 +40,7 @@ QUANTILE_TOLERANCE = 1e-8
 ROUNDED_TOLERANCE = 0.0005 + TOLERANCE
 """Of figures that were published at three decimals."""
 
+_REPOSITORY = "https://github.com/Simula-COMPLEX/UAMTERS"
 _RATIO_NAME = "mc_dropout_mutation_ratio.csv"
 _KEYS = ("case_study", "model", "dropout_rate", "block_size", "test_suite", "mutant_id")
 _TEST_KEYS = ("case_study", "model", "metric", "test_suite_1", "test_suite_2")
@@ -124,13 +126,20 @@ def find_published(data: Path) -> tuple[Path, Path]:
     Raises:
         DataError: They are not there.
     """
+    if not data.is_dir():
+        raise DataError(
+            f"{data}: expected the folder of a clone, found none; make it with 'git clone --depth "
+            f"1 {_REPOSITORY} {shlex.quote(str(data))}' (a download), and give this command again"
+        )
     for ratio in sorted(data.rglob(_RATIO_NAME)):
         for tables in (ratio.parent, ratio.parents[1] / "mutants"):
             if tables.is_dir() and find_tables(tables):
                 return tables, ratio.parent
     raise DataError(
-        f"{data}: expected '{_RATIO_NAME}' beside (or below 'expected' beside) the tables "
-        f"'<case>/<model>/<suite>/<operator>/mutant_<tag>.csv', as a clone of UAMTERS has them"
+        f"{data}: this folder does not hold the study's tables, as an interrupted 'git clone' "
+        f"leaves it; expected '{_RATIO_NAME}' beside the tables "
+        f"'<case>/<model>/<suite>/<operator>/mutant_<tag>.csv', or in 'expected' beside 'mutants'; "
+        f"delete it and clone {_REPOSITORY} again"
     )
 
 

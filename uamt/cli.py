@@ -59,7 +59,8 @@ _AFTER_INTERRUPT = {
 _ORDER = """\
 first look:   uamt demo
 your own:     uamt doctor MODEL, uamt plan, uamt run, uamt score ROOT,
-              uamt suites ROOT/scores, uamt report ROOT
+              uamt report ROOT, uamt show IMAGE
+for CI:       uamt suites ROOT --fail-under kill_share=.5
 other tools:  uamt import coco, uamt score ROOT
 help:         uamt COMMAND --help; each ends in an example"""
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import shutil
+import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
@@ -13,9 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 from scoring.errors import ConfigError
 from uamt.outcome import DONE, FAILED, INCOMPLETE, MISSING, Notes, Outcome
-from uamt.presentation import LEGEND, console_table, count_of, paragraph, terminal_width
+from uamt.presentation import (
+    KILL_SHARE_MEANING,
+    LEGEND,
+    console_table,
+    count_of,
+    paragraph,
+    terminal_width,
+)
 
 if TYPE_CHECKING:
+    import pandas as pd
     from torch import Tensor
 
     from runners.campaign import Campaign
@@ -29,23 +39,38 @@ def demo(arguments: argparse.Namespace) -> Outcome:
     from uamt.demo import run_demo
 
     result = run_demo(Path(arguments.out), arguments.workers)
-    width = terminal_width()
-    text = f"{console_table(result.summary, width)}\n\n{paragraph(LEGEND)}\n\n"
     return Outcome(
         f"Two detectors run, mutated and scored on three suites in {result.seconds:.0f} s; "
         f"{count_of(len(result.tables), 'mutant table')} written.",
-        text=text + paragraph(result.verdict),
+        text=_score_text(result.summary, result.sentences),
         paths={
             "tables": result.tables[0].parents[3].resolve(),
             "summary": result.summary_path.resolve(),
             "report": result.page.resolve(),
         },
-        then="uamt doctor --help",
-        why="for a detector of your own",
+        then=_in_this_shell("uamt doctor --help"),
+        why="for a detector of your own; README.md, walk 1, goes on from there",
         counts={"tables": len(result.tables)},
         tables={"summary": result.summary},
-        facts={"verdict": result.verdict},
+        facts={"verdict": " ".join(result.sentences)},
     )
+
+
+def _in_this_shell(command: str) -> str:
+    """Return a command of ours as it can be typed where a virtual environment is not active."""
+    is_active = shutil.which("uamt") is not None
+    activate = Path(sys.prefix) / "bin" / "activate"
+    if is_active or not activate.is_file():
+        return command
+    here = Path.cwd()
+    path = activate.relative_to(here) if activate.is_relative_to(here) else activate
+    return f"source {shlex.quote(str(path))} && {command}"
+
+
+def _score_text(summary: pd.DataFrame, sentences: Sequence[str]) -> str:
+    """Return the table of suites, what its columns mean, and what it says."""
+    said = "\n".join(paragraph(sentence) for sentence in (*sentences, KILL_SHARE_MEANING))
+    return f"{console_table(summary, terminal_width())}\n\n{paragraph(LEGEND)}\n\n{said}"
 
 
 def doctor(arguments: argparse.Namespace) -> Outcome:
@@ -81,28 +106,39 @@ def doctor(arguments: argparse.Namespace) -> Outcome:
     )
     then = None
     if "FAILED" in outcomes:
-        done = f"{outcomes.count('FAILED')} of {len(checks)} checks failed."
+        done = (
+            f"not fit for mutation testing yet: {outcomes.count('FAILED')} of {len(checks)} checks "
+            f"failed."
+        )
     elif "inconclusive" in outcomes:
         done = (
             f"inconclusive; nothing failed, but {outcomes.count('inconclusive')} of {len(checks)} "
             f"checks need other images, another threshold or model."
         )
     else:
-        done = f"all {len(checks)} checks hold."
-        asked = {"model.name": arguments.model, "images": "photos/", **given}
+        done = f"fit for mutation testing: all {len(checks)} checks hold."
+        examined = {check.claim.partition(" ")[0] for check in checks}
+        few = {k: v for k, v in _FIRST_MUTANTS.items() if k.split(".")[1] in examined}
+        asked = {"model.name": arguments.model, "images": "photos/", **few, **given}
         then = f"uamt run {as_flags(asked)}"
     return Outcome(
         f"{arguments.model}: {done}",
         FAILED if "FAILED" in outcomes else MISSING if "inconclusive" in outcomes else DONE,
         text,
         then=then,
-        why="T passes of every mutant",
+        why="a first small run; without the rates: the study's 54 mutants",
         counts={outcome: outcomes.count(outcome) for outcome in ("ok", "FAILED", "inconclusive")},
         facts={"checks": [asdict(check) for check in checks]},
         notes=notes.all(),
     )
 
 
+_FIRST_MUTANTS = {
+    "operators.mc_dropout.rates": (0.02, 0.05, 0.1),
+    "operators.mc_dropblock.rates": (0.1,),
+    "operators.mc_dropblock.blocks": (3,),
+}
+"""Options of a first run: a few mutants, of which some are mild."""
 _DOCTOR_IMAGES = 4
 
 
@@ -152,6 +188,8 @@ def run(arguments: argparse.Namespace) -> Outcome:
 
 
 def _run_outcome(summary: Summary, campaign: Campaign, notes: Notes) -> Outcome:
+    from uamt.experiments import work_text
+
     for word, line in _without_passes(summary):
         notes.say(line, word)
     for mutant in summary.unchanged():
@@ -160,7 +198,7 @@ def _run_outcome(summary: Summary, campaign: Campaign, notes: Notes) -> Outcome:
             f"the original finds nothing there, lower --score-threshold"
         )
     settings = campaign.settings
-    each = f"{settings.passes} passes each"
+    each = count_of(settings.passes, "pass", "passes")
     text = ""
     if settings.curtail:
         each = f"up to {each}"
@@ -171,13 +209,13 @@ def _run_outcome(summary: Summary, campaign: Campaign, notes: Notes) -> Outcome:
             f"{count_of(summary.n_dropped, 'pair')} of image and mutant dropped."
         )
     done = (
-        f"{count_of(summary.n_run, 'unit')} (image x mutant, {each}) run in "
-        f"{summary.seconds:.0f} s, {summary.n_skipped:,} done before, "
+        f"{count_of(summary.n_run, 'unit')} of {each} run in {summary.seconds:.0f} s, "
+        f"{summary.n_skipped:,} done before: {work_text(campaign)}; "
         f"{count_of(len(summary.crashed), 'crash', 'crashes')}, "
         f"{count_of(len(summary.unreadable), 'unreadable image')}."
     )
     root, shard = campaign.root, campaign.shard
-    why = "a CSV per mutant, and which suite is stronger"
+    why = "how many mutants the images notice, and which suite notices more"
     if shard.count > 1:
         done += f" Shard {shard}: {len(campaign.own_images)} of {len(campaign.images)} images."
         why = f"once all {shard.count} shards are done"
@@ -231,8 +269,9 @@ def score(arguments: argparse.Namespace) -> Outcome:
     from scoring.files import write_atomic
     from scoring.judgement import strict_remark
     from scoring.summary import summarise, verdict
+    from uamt.mutant_strength import strength
     from uamt.progress import image_progress
-    from uamt.scores import score_notes, score_root
+    from uamt.scores import few_passes_remark, score_notes, score_root
     from uamt.selection import select
 
     if arguments.passes is not None and arguments.passes < 1:
@@ -259,19 +298,38 @@ def score(arguments: argparse.Namespace) -> Outcome:
     notes = Notes()
     for note in score_notes(scored):
         notes.say(note)
-    sentences = [verdict(scored.suites, rules), strict_remark(scored.suites, scored.strict, rules)]
-    said = "\n".join(paragraph(sentence) for sentence in sentences if sentence)
+    told, remark = (
+        verdict(scored.suites, rules),
+        strict_remark(scored.suites, scored.strict, rules),
+    )
+    wrong = strength(scored.suites, root, rules)
+    few = few_passes_remark(scored, rules)
+    sentences = [told, wrong.remark if wrong else "", few, remark]
+    of_report = shlex.join(
+        ["uamt", "report", *([str(out), "--experiment"] if arguments.out else []), str(root)]
+    )
+    gate = shlex.join(["uamt", "suites", str(out if arguments.out else root)])
+    following = [
+        (of_report, "the same as one page, with pictures of kills"),
+        (f"{gate} --fail-under kill_share=.5", "for CI (docs/gate.md)"),
+    ]
+    if wrong and wrong.command:
+        following.insert(0, (wrong.command, "more mutants beside these; then score again"))
     is_incomplete = not selection.is_complete or summary["crashed"].any()
     return Outcome(
         f"{count_of(len(scored.tables), 'mutant table')} and summary.csv written.",
         INCOMPLETE if is_incomplete else DONE,
-        f"{console_table(summary, terminal_width())}\n\n{paragraph(LEGEND)}\n\n{said}",
+        _score_text(summary, [sentence for sentence in sentences if sentence]),
         {"scores": out.resolve(), "summary": (out / "summary.csv").resolve()},
-        f"uamt suites {shlex.quote(str(out))}",
-        "tables of suites and models by every kill rule",
+        *following[0],
+        also=following[1:],
         counts={"tables": len(scored.tables)},
         tables={"summary": summary},
-        facts={"verdict": sentences[0], "strict_remark": sentences[1] or None},
+        facts={
+            "verdict": told,
+            "strict_remark": remark or None,
+            "strength_remark": wrong.remark if wrong else None,
+        },
         notes=notes.all(),
     )
 

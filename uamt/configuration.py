@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +41,8 @@ def resolve(file: Path | None, flags: Mapping[str, Any]) -> dict[str, Any]:
                 f"{BY_KEY[key].flag}: expected text in UTF-8, got {value!a}; rename what it "
                 f"names, or set a locale of UTF-8 (LC_ALL=C.UTF-8)"
             )
+        if key.endswith(".rates"):
+            _refuse_rates(BY_KEY[key].flag, value or ())
     if not values["model.name"]:
         raise ConfigError("expected a model: --model NAME, or name in [model] of the file")
     has_named_suites = isinstance(values["suites"], Mapping)
@@ -51,6 +53,15 @@ def resolve(file: Path | None, flags: Mapping[str, Any]) -> dict[str, Any]:
     if values["kill_rule"] != BY_KEY["kill_rule"].default and not values["curtail"]:
         raise ConfigError("--kill-rule: expected --curtail, which it says how to settle")
     return values
+
+
+def _refuse_rates(flag: str, rates: Sequence[float]) -> None:
+    for rate in rates:
+        if not 0 <= rate < 1:
+            meant = f"; {rate:g} % is {rate / 100:g}" if 1 < rate < 100 else ""
+            raise ConfigError(
+                f"{flag}: expected shares of 0 or more and below 1, got {rate:g}{meant}"
+            )
 
 
 def _texts(value: Any) -> str:

@@ -26,7 +26,7 @@ class DemoResult:
 
     Args:
         summary: One row per model and suite.
-        verdict: What says which suite is stronger, and what `strict` would say otherwise.
+        sentences: Which suite is stronger, and what `strict` would say otherwise.
         tables: The mutants' CSVs.
         summary_path: The summary's CSV.
         page: The HTML page.
@@ -34,7 +34,7 @@ class DemoResult:
     """
 
     summary: pd.DataFrame
-    verdict: str
+    sentences: tuple[str, ...]
     tables: tuple[Path, ...]
     summary_path: Path
     page: Path
@@ -92,7 +92,7 @@ def run_demo(out: Path, workers: int | None = None, passes: int = 10) -> DemoRes
     scored, tables = _in_order(result.suites, list(suites)), result.tables
     strict = _in_order(result.strict, list(suites))
     summary = summarise(scored, strict=strict)
-    sentence = f"{verdict(scored)} {strict_remark(scored, strict)}".rstrip()
+    sentences = tuple(filter(None, (verdict(scored), strict_remark(scored, strict))))
     results = out / "scores"
     summary_path = results / "summary.csv"
     write_atomic(summary_path, summary.to_csv(index=False, lineterminator="\n").encode())
@@ -103,7 +103,7 @@ def run_demo(out: Path, workers: int | None = None, passes: int = 10) -> DemoRes
             shlex.join(["uamt", "demo", "--out", str(out)]),
         ).page
     seconds = time.perf_counter() - started
-    return DemoResult(summary, sentence, tuple(tables), summary_path, page, seconds)
+    return DemoResult(summary, sentences, tuple(tables), summary_path, page, seconds)
 
 
 def _in_order(scored: list[SuiteScores], suites: list[str]) -> list[SuiteScores]:

@@ -222,7 +222,7 @@ def _class_vectors(
 ) -> Check:
     from torchvision.models.detection import FCOS
 
-    claim = "the class vector of every detection fits"
+    claim = "the class vector (a probability per class) of every detection fits"
     if not found:
         return Check(claim, "inconclusive", "nothing was found")
     every = [passes[0] for passes in plain.values()]
@@ -270,12 +270,14 @@ def _class_vectors(
 
 
 def _rate_zero(operator: str, differing: int, is_deterministic: bool) -> Check:
-    claim = f"{operator} at rate 0 is bit-identical"
+    claim = f"{operator} at rate 0 changes nothing"
     if not is_deterministic:
         return Check(claim, "inconclusive", "the original itself differs from run to run")
     if differing:
         return Check(claim, "FAILED", f"{differing} images differ")
-    return Check(claim, "ok", "boxes, labels, scores and vectors equal the untouched model's")
+    return Check(
+        claim, "ok", "all that is found equals what the untouched model finds, bit for bit"
+    )
 
 
 def _strong_rate(
@@ -297,16 +299,18 @@ def _strong_rate(
 
 
 def _memo(operator: str, differing: int, is_deterministic: bool) -> Check:
-    claim = f"{operator} is bit-identical where passes share what no mask reaches"
+    claim = f"{operator} is the same with and without reuse"
     if not is_deterministic:
-        return Check(claim, "ok", "the original differs from run to run, so nothing is shared")
+        return Check(claim, "ok", "the original differs from run to run, so nothing is reused")
     if differing:
         return Check(claim, "FAILED", f"{differing} images differ; run with --no-memo")
-    return Check(claim, "ok", "boxes, labels, scores and vectors equal those of whole passes")
+    return Check(
+        claim, "ok", "what no noise reaches may be computed once for all passes, bit for bit"
+    )
 
 
 def _same_outputs(differing: int, is_deterministic: bool) -> Check:
-    claim = "the model's outputs are as before"
+    claim = "the model finds the same as before"
     if not is_deterministic:
         return Check(claim, "inconclusive", "the original itself differs from run to run")
     outcome: Outcome = "FAILED" if differing else "ok"
@@ -366,22 +370,22 @@ def _nothing_left(
     hooks_behind = count_hooks(model)
     return [
         Check(
-            "parameters and buffers are untouched",
+            "the weights are as before",
             outcome(before.state == after.state),
-            f"sha256 {after.state[:16]}",
+            f"parameters and buffers, sha256 {after.state[:16]}",
         ),
         Check(
-            "norm layers are untouched",
+            "the layers are as before",
             outcome(before.norms == after.norms and before.modules == after.modules),
-            "state, classes and training flags of every module as before",
+            "batch norms, classes and training flags of every module",
         ),
         Check(
-            "hooks are gone",
+            "nothing stays attached to the model",
             outcome(before.hooks == after.hooks),
             f"{after.hooks} hooks, as before",
         ),
         Check(
-            "hooks are gone after an exception",
+            "nothing stays attached after an error either",
             outcome(hooks_inside > before.hooks and hooks_behind == before.hooks),
             f"{hooks_inside - before.hooks} of ours inside, {hooks_behind - before.hooks} behind",
         ),

@@ -15,6 +15,10 @@ from uamt.presentation import count_of, examples_text
 
 if TYPE_CHECKING:
     from scoring.exchange import ForeignOutput
+    from uamt.exchange import Target
+
+DEFAULT_SUITE = "orig"
+"""What the study's repository calls the suite of the images as they are."""
 
 AddCommand = Callable[..., argparse.ArgumentParser]
 
@@ -106,7 +110,9 @@ def _add_target(parser: argparse.ArgumentParser) -> None:
         help="the mutant: rate 0.1, rate and block 0.1_3; 'original': the unmutated model",
     )
     parser.add_argument(
-        "--suite", default="orig", metavar="NAME", help="the suite's folder name; default: orig"
+        "--suite",
+        metavar="NAME",
+        help=f"the suite's folder name; default: {DEFAULT_SUITE}",
     )
     parser.add_argument(
         "--one-hot",
@@ -190,7 +196,7 @@ def _import(
         Path(arguments.out),
         arguments.operator,
         arguments.model,
-        arguments.suite,
+        arguments.suite or DEFAULT_SUITE,
         arguments.tag,
     )
     if arguments.one_hot and arguments.scores:
@@ -212,14 +218,21 @@ def _import(
             "class uncertainty"
         )
     n_passes = done.n_files // done.n_images
+    branch = target.branch
+    by_default = ", the name where --suite gives none" if arguments.suite is None else ""
+    holding = done.n_files - done.n_empty
+    if done.n_empty:
+        held = f"{holding:,} of {done.n_files:,} files hold detections, the others are empty"
+    else:
+        held = "every file holds detections"
+    then, why = _next_import(target)
     return Outcome(
-        f"{target.branch.operator} {target.tag} of '{target.branch.model}': "
-        f"{count_of(done.n_detections, 'detection')} on {count_of(done.n_images, 'image')}, "
-        f"{count_of(n_passes, 'pass', 'passes')}; {done.n_empty:,} of {done.n_files:,} files hold "
-        f"none.",
-        paths={"predictions": target.branch.suite_folder(target.root).resolve()},
-        then=f"uamt score {shlex.quote(arguments.out)}",
-        why="once the original and its mutants are there, each with as many passes",
+        f"{branch.operator} {target.tag} of model '{branch.model}' on suite '{branch.suite}'"
+        f"{by_default}: {count_of(done.n_detections, 'detection')} on "
+        f"{count_of(done.n_images, 'image')}, {count_of(n_passes, 'pass', 'passes')}; {held}.",
+        paths={"predictions": branch.suite_folder(target.root).resolve()},
+        then=then,
+        why=why,
         counts={
             "files": done.n_files,
             "images": done.n_images,
@@ -229,6 +242,22 @@ def _import(
         },
         notes=notes.all(),
     )
+
+
+def _next_import(target: Target) -> tuple[str, str]:
+    """Return the command that comes after an import, and what it is for."""
+    from scoring.layout import original_tag
+
+    root, branch = target.root, target.branch
+    folder, original = branch.suite_folder(root), original_tag(branch.operator)
+    prefix = branch.prefix(original)
+    names = [path.name for path in folder.iterdir() if path.is_dir()]
+    has_original = any(name.startswith(prefix) for name in names)
+    if target.tag == original and all(name.startswith(prefix) for name in names):
+        return "uamt import --help", "now its mutants, each with as many passes"
+    if not has_original:
+        return "uamt import --help", "now the original they are compared with: --tag original"
+    return shlex.join(["uamt", "score", str(root)]), "how many mutants the images notice"
 
 
 def export_coco(arguments: argparse.Namespace) -> Outcome:

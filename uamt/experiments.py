@@ -13,7 +13,7 @@ from uamt.presentation import count_of
 
 if TYPE_CHECKING:
     from mutators import Operator
-    from runners.campaign import Prepared
+    from runners.campaign import Campaign, Prepared
     from runners.detectors import Detector
     from runners.execution import Summary
     from runners.ledger import Entry
@@ -107,6 +107,19 @@ def run(
         if prepared.removed:
             warnings.warn(removal_note(prepared), stacklevel=2)
         return run_prepared([prepared], workers, ray=ray)[0]
+
+
+def work_text(campaign: Campaign) -> str:
+    """Return of which images and mutants the units of a run are.
+
+    Each operator has an original of its own, which runs over every image as a mutant does.
+    """
+    n_originals = len(campaign.operators)
+    return (
+        f"{count_of(len(campaign.own_images), 'image')} under "
+        f"{count_of(len(campaign.mutants()) - n_originals, 'mutant')} and "
+        f"{count_of(n_originals, 'original')}{' (one per operator)' if n_originals > 1 else ''}"
+    )
 
 
 def removal_note(prepared: Prepared) -> str:

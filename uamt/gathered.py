@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def add_options(
     parser: argparse.ArgumentParser,
-    results: str = "folder of the mutants' CSVs, as 'uamt score' wrote it",
+    results: str = "folder of a scored experiment, or of its scores",
 ) -> None:
     """Add the options by which results are gathered into suites.
 
@@ -68,7 +68,23 @@ class Gathering:
     def of(cls, arguments: argparse.Namespace) -> Gathering:
         """Return what the options of a command say."""
         order = tuple(name for name in (arguments.order or "").split(",") if name)
-        return cls(Path(arguments.results), tuple(arguments.suite), order, arguments.passes)
+        results = scores_folder(Path(arguments.results))
+        return cls(results, tuple(arguments.suite), order, arguments.passes)
+
+
+def scores_folder(given: Path) -> Path:
+    """Return the folder of the mutants' CSVs: an experiment's `scores`, or the folder itself.
+
+    Example:
+        >>> scores_folder(Path("nothing/there")).as_posix()
+        'nothing/there'
+    """
+    from scoring.layout import find_branches, find_tables
+
+    scores = given / "scores"
+    if scores.is_dir() and (find_branches(given) or not find_tables(given)):
+        return scores
+    return given
 
 
 def gather(gathering: Gathering) -> list[ModelAggregates]:
@@ -106,13 +122,13 @@ def suites(
     """Write the tables of suites and models, and return the kill shares of all of them.
 
     Args:
-        results: Folder of the mutants' CSVs, as `score` wrote it.
+        results: Folder of a scored experiment, or of its scores.
         suites: Suites by their images: a folder, a list of names or a study's pickle each; divides
             tables that stand in no suite's folder, and checks those that do.
         order: Suites in the order of rows and pairs; None means as `suites` names them, then by
             name.
         passes: T, where no facts stand beside the tables; None means by their p values.
-        out: Folder of the tables; None means that of the results.
+        out: Folder of the tables; None means that of the scores.
 
     Returns:
         A row per case study, model, suite and kind of kill, as `ua_ms_kill_shares.csv` holds it:
@@ -125,9 +141,10 @@ def suites(
     from scoring.suite_tables import suite_tables, write_tables
 
     named = tuple(f"{name}={path}" for name, path in (suites or {}).items())
-    models = gather(Gathering(Path(results), named, tuple(order), passes))
+    folder = scores_folder(Path(results))
+    models = gather(Gathering(folder, named, tuple(order), passes))
     tables = suite_tables(models)
-    write_tables(Path(out or results), tables)
+    write_tables(Path(out) if out else folder, tables)
     return kill_shares(models, tables)
 
 

@@ -227,13 +227,23 @@ def read_experiment_file(path: Path) -> dict[str, Any]:
 
 
 def _read_toml(path: Path) -> str:
+    if path.is_dir():
+        raise ConfigError(
+            f"{path}: expected an experiment file, got a folder; a folder of images is given as "
+            f"'--model MODEL --images {shlex.quote(str(path))}'"
+        )
     try:
         content = read_bounded(path, MAX_EXPERIMENT_BYTES, "an experiment file", may_be_pipe=True)
         return content.decode("utf-8-sig")
     except FileNotFoundError:
-        raise DataError(f"{path}: expected an experiment file, found none") from None
+        raise DataError(
+            f"{path}: expected an experiment file, found none; without one, give --model and "
+            f"--images"
+        ) from None
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: no valid TOML ({error})") from error
+        raise ConfigError(
+            f"{path}: no valid TOML ({error}); images are given with --images, a model with --model"
+        ) from error
 
 
 _LONGEST_KEY = 80

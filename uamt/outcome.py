@@ -63,6 +63,7 @@ class Outcome:
         paths: Where results lie, by what they are.
         then: The command to type next; None if there is none.
         why: What that is for, in few words.
+        also: Other commands that may come next, each with what it is for.
         counts: Numbers, for machines.
         tables: Tables, for machines.
         facts: Anything else, for machines.
@@ -75,6 +76,7 @@ class Outcome:
     paths: Mapping[str, Path] = field(default_factory=dict)
     then: str | None = None
     why: str = ""
+    also: Sequence[tuple[str, str]] = ()
     counts: Mapping[str, int | float] = field(default_factory=dict)
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
@@ -84,7 +86,7 @@ class Outcome:
 def text_of(outcome: Outcome) -> str:
     """Return an outcome as a person reads it: results, what was done, where it lies, what is next.
 
-    A page to be opened is the last line.
+    A page to be opened is the last line; commands below each other are one to choose from.
 
     Example:
         >>> print(text_of(Outcome("2 files written.", paths={"files": Path("/out")},
@@ -92,14 +94,22 @@ def text_of(outcome: Outcome) -> str:
         2 files written.
         Files: /out
         Next: uamt score out   # their scores
+        >>> print(text_of(Outcome("Scored.", then="uamt report out", why="a page",
+        ...                       also=[("uamt suites out", "a gate for CI")])))
+        Scored.
+        Next: uamt report out   # a page
+              uamt suites out   # a gate for CI
     """
     places = {f"{name[0].upper()}{name[1:]}": path for name, path in outcome.paths.items()}
     page = places.pop("Report", None)
     lines = [outcome.done, *(f"{name}: {path}" for name, path in places.items())]
     if outcome.then:
-        lines.append(f"Next: {outcome.then}{f'   # {outcome.why}' if outcome.why else ''}")
+        for place, (command, why) in enumerate([(outcome.then, outcome.why), *outcome.also]):
+            lines.append(
+                f"{'      ' if place else 'Next: '}{command}{f'   # {why}' if why else ''}"
+            )
     if page is not None:
-        lines.append(f"Report: {page}")
+        lines.append(f"Report: {page}   # open it in a browser")
     above = f"{outcome.text.rstrip()}\n\n" if outcome.text else ""
     return above + "\n".join(lines)
 
@@ -119,6 +129,7 @@ def json_of(command: str, outcome: Outcome, seconds: float) -> str:
             "done": outcome.done,
             "paths": {name: str(path) for name, path in outcome.paths.items()},
             "next": outcome.then,
+            "also": [command for command, _ in outcome.also],
             "counts": outcome.counts,
             "tables": {name: table.to_dict("records") for name, table in outcome.tables.items()},
             **outcome.facts,

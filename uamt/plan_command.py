@@ -56,9 +56,17 @@ def run(arguments: argparse.Namespace) -> Outcome:
             on_unit=lambda entry, is_new: on_step(),
         )
     lines = list(_lines(plan, values["workers"], start_seconds))
+    if plan.estimate is None:
+        took = ""
+    else:
+        seconds = plan.seconds_with(values["workers"], start_seconds)
+        took = (
+            f", which takes about {duration(seconds)} with {count_of(values['workers'], 'worker')} "
+            f"and {size_of(plan.estimate.disk_bytes)} of disk"
+        )
     typed = " ".join(filter(None, [shlex.quote(str(file)) if file else "", as_flags(given)]))
     return Outcome(
-        f"{count_of(plan.n_left, 'unit')} to run; nothing was written.",
+        f"{count_of(plan.n_left, 'unit')} to run{took}; nothing was written.",
         text="\n".join(paragraph(f"{name:<9} {text}", hang=10) for name, text in lines),
         then=f"uamt run {typed}",
         counts=_counts(plan, values["workers"], start_seconds),
@@ -87,27 +95,45 @@ def _counts(plan: Plan, workers: int, start_seconds: float) -> dict[str, int | f
 
 
 def _lines(plan: Plan, workers: int, start_seconds: float) -> Iterator[tuple[str, str]]:
+    from uamt.experiments import work_text
+
     campaign = plan.prepared.campaign
-    settings = campaign.settings
-    images, suites = campaign.own_images, {ref.suite for ref in campaign.own_images}
-    shard = f" (shard {campaign.shard})" if campaign.shard.count > 1 else ""
+    settings, estimate = campaign.settings, plan.estimate
+    if estimate is not None:
+        yield from _costs(plan, estimate, workers, start_seconds)
+    n_suites = len({ref.suite for ref in campaign.own_images})
+    shard = f", shard {campaign.shard}" if campaign.shard.count > 1 else ""
     yield (
         "Work",
-        f"{count_of(len(images), 'image')} in {count_of(len(suites), 'suite')}{shard} x "
-        f"{count_of(len(campaign.mutants()), 'mutant')} (originals among them) = "
-        f"{count_of(plan.n_units, 'unit')} of {count_of(settings.passes, 'pass', 'passes')}",
+        f"{count_of(plan.n_units, 'unit')} of {count_of(settings.passes, 'pass', 'passes')}: "
+        f"{work_text(campaign)}, {count_of(n_suites, 'suite')}{shard}",
     )
-    yield "Done", f"{plan.n_units - plan.n_left:,}; to do: {plan.n_left:,}"
-    yield "Chunk", f"{settings.chunk_size} ({plan.prepared.chunk_reason})"
-    yield "Sites", f"{plan.own_share:.1%} of a pass lies behind the first of them"
+    yield "Done", f"{count_of(plan.n_units - plan.n_left, 'unit')}; to do: {plan.n_left:,}"
+    yield (
+        "Batch",
+        f"{count_of(settings.chunk_size, 'pass', 'passes')} of an image at once "
+        f"(--chunk; {plan.prepared.chunk_reason})",
+    )
+    reuse = "every pass is computed as a whole (--no-memo)"
+    if estimate is not None and estimate.plain_seconds is not None:
+        reuse = (
+            f"it is computed once per image (else {duration(estimate.plain_seconds)} with 1 "
+            f"worker, {estimate.plain_seconds / estimate.seconds:.1f} times as long)"
+        )
+    elif campaign.use_memo:
+        reuse = "it is computed once per image"
+    yield (
+        "Sites",
+        f"noise enters where {1 - plan.own_share:.0%} of a pass is computed; that part is the same "
+        f"in every pass: {reuse}",
+    )
     cheaper = [
-        f"{preset} {share:.1%}"
+        f"--sites {preset} ({1 - share:.0%})"
         for preset, share in sorted(plan.shares.items(), key=lambda item: item[1])
         if share < 0.9 * plan.own_share
     ]
-    yield "Cheaper", f"presets with less behind them: {', '.join(cheaper) or 'none'}"
-    if plan.estimate is not None:
-        yield from _costs(plan, plan.estimate, workers, start_seconds)
+    if cheaper:
+        yield "Faster", f"where noise enters later: {', '.join(cheaper)}; another experiment"
 
 
 def _costs(
@@ -116,33 +142,29 @@ def _costs(
     cores = os.cpu_count() or 1
     numbers = sorted({1, workers, *(n for n in (2, 4, 8, 16, 32, 64) if n <= cores)})
     times = [
-        f"{count_of(n, 'worker')} {duration(plan.seconds_with(n, start_seconds))}" for n in numbers
+        f"{duration(plan.seconds_with(n, start_seconds))} with {count_of(n, 'worker')}"
+        for n in numbers
     ]
+    is_more = bool(plan.prepared.campaign.settings.curtail)
     yield (
         "Time",
-        f"{', '.join(times)} (this machine has {count_of(cores, 'core')}; sampled on "
-        f"{count_of(estimate.n_sampled, 'image')})",
+        f"{'at most ' if is_more else ''}{', '.join(times)} (this machine has "
+        f"{count_of(cores, 'core')}; estimated from "
+        f"{count_of(estimate.n_sampled, 'sample run')} of an image)",
     )
-    if plan.prepared.campaign.settings.curtail:
-        yield "Curtail", "passes that need not run are in the time and the disk: it will be less"
-    if estimate.plain_seconds is None:
-        yield "Memo", "not used: every pass is computed as a whole"
-    else:
-        yield (
-            "Memo",
-            f"without it {duration(estimate.plain_seconds)} with 1 worker, "
-            f"{estimate.plain_seconds / estimate.seconds:.1f} times as long",
-        )
     yield (
         "Disk",
-        f"{count_of(estimate.n_files, 'file')}, {size_of(estimate.n_bytes)}; "
-        f"{size_of(estimate.disk_bytes)} where a file takes blocks of 4 KiB",
+        f"{'at most ' if is_more else ''}{count_of(estimate.n_files, 'file')}, "
+        f"{size_of(estimate.n_bytes)} ({size_of(estimate.disk_bytes)} where a file takes blocks of "
+        f"4 KiB)",
     )
+    if is_more:
+        yield "Curtail", "passes that need not run are counted above: it will be less"
     share = estimate.write_seconds / estimate.seconds
     if share > _LARGE_SHARE or estimate.disk_bytes > _LARGE_BYTES:
         yield (
-            "JSON",
-            f"encoding and writing takes {share:.0%} of the time; a higher --score-threshold, "
+            "Files",
+            f"encoding and writing them takes {share:.0%} of the time; a higher --score-threshold, "
             f"--classes or fewer mutants make less of it",
         )
 

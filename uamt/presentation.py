@@ -23,21 +23,23 @@ def summary_columns(row: Mapping[Any, Any]) -> dict[str, str]:
         "suite": row["suite"],
         "images": str(row["images"]),
         "mutants": str(row["mutants"]),
-        "Img-MS any": _number(row["img_ms_any"]),
-        "Img-MS sig.": _number(row["img_ms_significant"]),
-        "Img-MS Holm": _number(row["img_ms_holm"]),
-        "kill share any": _interval(row, "kill_share_any"),
-        "kill share sig.": _interval(row, "kill_share_significant"),
-        "mildest any": _text(row["mildest_rate_any"]),
-        "mildest sig.": _text(row["mildest_rate_significant"]),
-        "Obj-MS": _number(row["obj_ms"]),
-        "MS_iou": _number(row["ms_iou"]),
+        **{f"kill share {name}": share_text(row, rule) for rule, name in SHARE_RULES},
+        **{f"Img-MS {name}": number_text(row[f"img_ms_{rule}"]) for rule, name in KILL_RULE_HEADS},
+        **{f"mildest {name}": _text(row[f"mildest_rate_{rule}"]) for rule, name in SHARE_RULES},
+        "Obj-MS": number_text(row["obj_ms"]),
+        "MS_iou": number_text(row["ms_iou"]),
         "strongest UA-MS": _strongest(row),
     }
 
 
+KILL_RULE_HEADS = (("any", "any"), ("significant", "sig."), ("holm", "Holm"))
+"""Each kill rule, and what it is called over a column."""
+SHARE_RULES = KILL_RULE_HEADS[:2]
+"""The rules by which kill shares are shown."""
+
+
 def summary_table(summary: pd.DataFrame) -> pd.DataFrame:
-    """Return the summary as the text that the console and the page show."""
+    """Return the summary as the text that the console shows."""
     import pandas as pd
 
     return pd.DataFrame([summary_columns(row) for row in summary.to_dict("records")])
@@ -61,13 +63,23 @@ def console_table(summary: pd.DataFrame, width: int) -> str:
     return text
 
 
+KILL_LEGEND = (
+    "A kill: on an image, a mutant misses an object that the original finds, or shows a ghost. "
+    "any: in one pass (the rule of the published tables); sig.: in more passes than noise explains "
+    "(binomial test, p < .05); Holm: sig., corrected for the number of images. Kill share: share "
+    "of image x mutant pairs that are kills, with its 95% bootstrap interval over images. Img-MS: "
+    "share of mutants that at least one image kills. Mildest: smallest rate that is killed; the "
+    "lower, the more the suite notices."
+)
+"""What the columns of kills mean, in `uamt score`, `uamt demo` and `uamt suites`."""
 LEGEND = (
-    "Img-MS: share of mutants that at least one image kills. Kill share: share of image x mutant "
-    "pairs that are kills (a miss or a ghost), with its 95% bootstrap interval over images. "
-    "any: one changed pass is a kill; sig.: the binomial test says so (p < .05); "
-    "Holm: the same after correction for the number of images. "
-    "Mildest: the smallest rate that kills. Obj-MS: share of objects missed or ghosted. "
-    "MS_iou: loss of overlap. Strongest UA-MS: the largest of the 15 uncertainty-aware scores."
+    f"{KILL_LEGEND} Of all others higher is more: Obj-MS, share of objects missed or ghosted; "
+    f"MS_iou, overlap of boxes lost; UA-MS, largest of 15 changes of uncertainty (docs/scores.md)."
+)
+"""What the columns of `console_table` mean."""
+KILL_SHARE_MEANING = (
+    "A kill share says in how many pairs of an image and a mutant the image notices the mutant. It "
+    "compares suites under the same mutants and is no grade by itself: milder mutants lower it."
 )
 
 _WIDTH, _LEAST_WIDTH = 100, 60
@@ -188,24 +200,36 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else "none"
 
 
-def _number(value: float) -> str:
+def number_text(value: float) -> str:
+    """Return a score in three decimals, or a dash where there is none."""
     return "-" if math.isnan(value) else f"{value:.3f}"
 
 
-def _interval(row: Mapping[Any, Any], name: str) -> str:
-    if math.isnan(row[name]):
-        return "-"
-    low, high = row[f"{name}_low"], row[f"{name}_high"]
-    return f"{row[name]:.2f}" + ("" if math.isnan(low) else f" [{low:.2f}, {high:.2f}]")
+def percent_text(value: float) -> str:
+    """Return a share of pairs in percent, or a dash where there is none."""
+    return "-" if math.isnan(value) else f"{value:.0%}"
+
+
+def share_text(row: Mapping[Any, Any], rule: str) -> str:
+    """Return a row's kill share by a rule, with its interval if there is one.
+
+    Example:
+        >>> row = {"kill_share_any": 0.5, "kill_share_any_low": 0.25, "kill_share_any_high": 0.625}
+        >>> share_text(row, "any"), share_text(row | {"kill_share_any_low": math.nan}, "any")
+        ('50% (25 to 62)', '50%')
+    """
+    share, low, high = (row[f"kill_share_{rule}{end}"] for end in ("", "_low", "_high"))
+    interval = "" if math.isnan(low) else f" ({100 * low:.0f} to {100 * high:.0f})"
+    return f"{percent_text(share)}{interval}"
 
 
 def _strongest(row: Mapping[Any, Any]) -> str:
+    from uamt.report_words import score_name
+
     value = row["strongest_ua_ms_value"]
-    if math.isnan(value):
-        return "-"
-    # The column '[ghost] ps_diff' in as few letters as tell it.
-    name = row["strongest_ua_ms"].translate({ord(c): None for c in "[]"}).removesuffix("_diff")
-    return f"{name} {_number(value)}"
+    return (
+        "-" if math.isnan(value) else f"{score_name(row['strongest_ua_ms'])} {number_text(value)}"
+    )
 
 
 def count_of(number: int, noun: str, plural: str | None = None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 from scoring.errors import ConfigError, DataError
 from scoring.layout import Branch, find_branches, find_tables
+from uamt.gathered import scores_folder
 from uamt.image_places import ImagePlaces
 
 
@@ -35,14 +37,16 @@ def find_place(given: Path, experiment: Path | None = None) -> Place:
     Raises:
         DataError: There are no scores, or the experiment that was named holds no predictions.
     """
-    results = given / "scores" if (given / "scores").is_dir() else given
+    results = scores_folder(given)
     if not find_tables(results):
-        is_run = bool(find_branches(given))
-        raise DataError(
-            f"{given}: expected the scores of an experiment, found "
-            f"{'predictions only' if is_run else 'none'}; run 'uamt score "
-            f"{given if is_run else 'ROOT'}' first, or name the folder of the scores"
-        )
+        if find_branches(given):
+            what = f"predictions only; run {shlex.join(['uamt', 'score', str(given)])!r} first"
+        else:
+            what = (
+                "none; name the experiment's folder (--out of 'uamt run') once 'uamt score' has "
+                "scored it, or the folder of its scores"
+            )
+        raise DataError(f"{given}: expected the scores of an experiment, found {what}")
     if experiment is not None:
         if not find_branches(experiment):
             raise DataError(

@@ -250,3 +250,23 @@ def score_notes(scored: Scored) -> list[str]:
             f"in it or in its original is not finite"
         )
     return notes
+
+
+def few_passes_remark(scored: Scored, rules: Rules = DEEPLUQ) -> str:
+    """Return that two kill rules are one, where passes are too few to tell them apart.
+
+    Args:
+        scored: Rows and facts.
+        rules: Hold the noise floor, alpha, and the trials of the binomial test.
+    """
+    from scoring.kill import least_kill
+
+    passes = {facts.passes for facts in scored.facts.values()}
+    trials = {rules.binomial_n or n for n in passes}
+    if any(least_kill(n, rules.null_rate, rules.alpha) > 1 for n in trials):
+        return ""
+    return (
+        f"With {count_of(max(passes), 'pass', 'passes')} one changed pass is significant already, "
+        f"so that 'any' and 'sig.' are the same rule; they differ from 6 passes on "
+        f"(docs/choosing.md)."
+    )

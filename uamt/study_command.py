@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from scoring.suite_tables import ModelAggregates, Tables
 
 ABOUT = "tables and charts of the study: scores, comparisons of suites, trends"
-EXAMPLES = ("uamt study experiment/scores --holm --friedman",)
+EXAMPLES = ("uamt study experiment --holm --friedman",)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `uamt study`."""
     add_options(parser)
     parser.add_argument(
-        "--out", metavar="FOLDER", help="of tables and charts; default: RESULTS/study"
+        "--out", metavar="FOLDER", help="of tables and charts; default: study beside the scores"
     )
     parser.add_argument(
         "--holm", action="store_true", help="correct pairwise p values, over the pairs of a metric"
@@ -68,9 +68,10 @@ def run(arguments: argparse.Namespace) -> Outcome:
 
     labels = parse_labels(arguments.label)
     options = StudyOptions(arguments.holm, arguments.friedman, labels)
-    models = gather(Gathering.of(arguments))
+    gathering = Gathering.of(arguments)
+    models = gather(gathering)
     _refuse_curtailed(models)
-    out = Path(arguments.out) if arguments.out else Path(arguments.results) / "study"
+    out = Path(arguments.out) if arguments.out else gathering.results / "study"
     texts = score_texts(models, options)
     for relative, text in texts.items():
         write_atomic(out / relative, text.encode())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,7 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 from uamt.gathered import Gathering, add_options, gaps, gather, kill_shares, unused
 from uamt.outcome import DONE, FAILED, INCOMPLETE, Notes, Outcome
-from uamt.presentation import aligned, count_of, paragraph
+from uamt.presentation import (
+    KILL_LEGEND,
+    KILL_RULE_HEADS,
+    KILL_SHARE_MEANING,
+    SHARE_RULES,
+    aligned,
+    count_of,
+    number_text,
+    paragraph,
+    percent_text,
+    share_text,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,23 +30,22 @@ if TYPE_CHECKING:
 
 ABOUT = "the tables of suites and models, by every kill rule; a gate for CI"
 EXAMPLES = (
-    "uamt suites experiment/scores",
-    "uamt suites experiment/scores --fail-under kill_share_mg=.6 --fail-under night:ms_iou=.05",
+    "uamt suites experiment",
+    "uamt suites experiment --fail-under kill_share=.6 --fail-under night:ms_iou=.05",
 )
 
 LEGEND = (
-    "A kill is a miss or a ghost. any: one changed pass (published); sig.: the binomial test, "
-    "p < .05 (documented); Holm: corrected for the number of images. Img-MS: share of mutants that "
-    "some image kills. Kill share: share of image x mutant pairs, with its 95% bootstrap interval "
-    "over images. Trivial: killed by every image (sig.). At 0, at T: share of pairs where no pass, "
-    "or every pass, changes. Files give the same for misses and ghosts alone."
+    f"{KILL_LEGEND} Equivalent: changes nothing on any image, and counts for no score. Trivial: "
+    f"killed by every image (sig.). No pass, all passes: share of pairs that have a miss or a "
+    f"ghost in none, or in each. The files have the same for misses alone and for ghosts alone "
+    f"(docs/study.md)."
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `uamt suites`."""
     add_options(parser)
-    parser.add_argument("--out", metavar="FOLDER", help="of the tables; default: RESULTS")
+    parser.add_argument("--out", metavar="FOLDER", help="of the tables; default: beside the scores")
     parser.add_argument(
         "--fail-under",
         action="append",
@@ -44,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="GATE",
         help="exit with 1 where a score is lower: SCORE=VALUE for every suite and model, "
         "SUITE:SCORE=VALUE or MODEL/SUITE:SCORE=VALUE for one; may be repeated; scores: "
-        "kill_share_mg, img_ms_mg, obj_ms_mg, ms_iou, match_vr, ... (docs/gate.md)",
+        "kill_share, kill_share_low, img_ms, obj_ms, ms_iou, match_vr, ... (docs/gate.md)",
     )
 
 
@@ -54,8 +63,9 @@ def run(arguments: argparse.Namespace) -> Outcome:
     from scoring.suite_tables import suite_tables, write_tables
 
     gates = [Gate.parse(text) for text in arguments.fail_under]
-    models = gather(Gathering.of(arguments))
-    out = Path(arguments.out or arguments.results)
+    gathering = Gathering.of(arguments)
+    models = gather(gathering)
+    out = Path(arguments.out) if arguments.out else gathering.results
     tables = suite_tables(models)
     results = check_gates(models, tables, gates)
     written = write_tables(out, tables)
@@ -70,7 +80,8 @@ def run(arguments: argparse.Namespace) -> Outcome:
         notes.say(str(result), "gate failed")
     shares = kill_shares(models, tables)
     shown = shown_table(shares)
-    text = f"{aligned(shown, ('model', 'suite'))}\n\n{paragraph(LEGEND)}"
+    said = f"{paragraph(LEGEND)}\n\n{paragraph(KILL_SHARE_MEANING)}"
+    text = f"{aligned(shown, ('model', 'suite'))}\n\n{said}"
     done = f"{count_of(len(written), 'table')} of {count_of(len(models), 'model')} written."
     if results:
         done += f" {_gates_text(results)}"
@@ -79,8 +90,8 @@ def run(arguments: argparse.Namespace) -> Outcome:
         FAILED if failed else INCOMPLETE if left_out else DONE,
         text,
         {"tables": out.resolve()},
-        f"uamt study {shlex.quote(arguments.results)}",
-        "tests, trends and charts",
+        shlex.join(["uamt", "report", arguments.results]),
+        "which images kill which mutants" if failed else "the same as one page, with pictures",
         counts={"tables": len(written), "models": len(models), "gates_failed": len(failed)},
         tables={"kill_shares": shares},
         facts={"gates": [_gate_record(result) for result in results]},
@@ -124,23 +135,20 @@ def _shown_row(row: Mapping[Any, Any]) -> dict[str, str]:
         "equivalent": str(row["n_equivalent"]),
         "trivial": _whole(row["n_trivial_significant"]),
     }
-    for rule, name in (("any", "any"), ("significant", "sig."), ("holm", "Holm")):
-        shown[f"Img-MS {name}"] = _number(row[f"ms_{rule}"])
-    for rule, name in (("any", "any"), ("significant", "sig.")):
-        share, low, high = (row[f"kill_share_{rule}{end}"] for end in ("", "_low", "_high"))
-        interval = "" if math.isnan(low) else f" [{low:.2f}, {high:.2f}]"
-        shown[f"kill share {name}"] = f"{_number(share)}{interval}"
-    for rule, name in (("any", "any"), ("significant", "sig.")):
+    for rule, name in SHARE_RULES:
+        shown[f"kill share {name}"] = share_text(row, rule)
+    for rule, name in KILL_RULE_HEADS:
+        shown[f"Img-MS {name}"] = number_text(row[f"ms_{rule}"])
+    for rule, name in SHARE_RULES:
         mildest = row[f"mildest_rate_{rule}"]
         shown[f"mildest {name}"] = mildest if isinstance(mildest, str) else "none"
-    return shown | {"at 0": _number(row["share_at_0"]), "at T": _number(row["share_at_T"])}
+    return shown | {
+        "no pass": percent_text(row["share_at_0"]),
+        "all passes": percent_text(row["share_at_T"]),
+    }
 
 
 def _whole(value: Any) -> str:
     import pandas as pd
 
     return "-" if pd.isna(value) else str(int(value))
-
-
-def _number(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:.3f}"

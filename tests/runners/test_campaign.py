@@ -199,8 +199,11 @@ def test_mutants_and_images_may_be_added(campaign: Campaign) -> None:
     ("settings", "field"),
     [
         (Settings(passes=3, chunk=3, seed=1), "settings.seed was 0, is 1"),
-        (Settings(passes=2, chunk=2), "settings.passes was 3, is 2"),
-        (Settings(passes=3, chunk=1), "settings.chunk was 3, is 1"),
+        (
+            Settings(passes=2, chunk=2),
+            r"configuration: settings.passes was 3, is 2 \(--passes\); use",
+        ),
+        (Settings(passes=3, chunk=1), r"settings.chunk was 3, is 1 \(--chunk\)"),
         (
             Settings(passes=3, chunk=3, score_threshold=0.25),
             "settings.score_threshold was 0.5, is 0.25",

@@ -105,6 +105,17 @@ def test_an_unknown_model_is_an_error_with_the_nearest_names() -> None:
         load_detector("resnet50")
 
 
+def test_a_file_of_python_is_named_as_a_module_with_its_function(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(ConfigError, match=r"did you mean models.mine:FUNCTION\?"):
+        load_detector("models/mine.py")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").touch()
+    with pytest.raises(ConfigError, match=r"model 'mine': did you mean mine:FUNCTION\?"):
+        load_detector("mine")
+
+
 @pytest.mark.parametrize("device", ["gpu", "cuda:99"])
 def test_a_device_that_is_not_there_is_an_error(device: str) -> None:
     with pytest.raises(ConfigError, match=f"device '{device}'"):
@@ -233,7 +244,8 @@ def test_a_functions_model_takes_weights_from_a_file(tmp_path: Path) -> None:
     ("reference", "message"),
     [
         ("no_such_package.models:build", r"importable module 'no_such_package.models'.*PYTHONPATH"),
-        (f"{__name__}:gone", "has no function 'gone'"),
+        (f"{__name__}:two_boxe", "has no function 'two_boxe'; the nearest are two_boxes"),
+        ("models/mine.py:build", "did you mean models.mine:build"),
         (f"{__name__}:not_a_module", r"returns a torch.nn.Module, got int"),
     ],
 )

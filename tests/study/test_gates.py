@@ -39,6 +39,10 @@ class TestParse:
         ("text", "gate"),
         [
             ("ms_iou=.5", Gate("ms_iou", 0.5)),
+            ("kill_share=.5", Gate("kill_share_mg", 0.5)),
+            ("kill_share_low_holm=.5", Gate("kill_share_low_mg_holm", 0.5)),
+            ("day:img_ms_any=.5", Gate("img_ms_mg_any", 0.5, "day")),
+            ("obj_ms=.5", Gate("obj_ms_mg", 0.5)),
             ("night:match_vr=0", Gate("match_vr", 0.0, "night")),
             ("net/a b:miss_rate=1", Gate("miss_rate", 1.0, "a b", "net")),
             ("[match] vr_diff=0.2", Gate("[match] vr_diff", 0.2)),
@@ -140,7 +144,7 @@ class TestCommand:
         of_day = shares[shares["test_suite"] == "day"]
         assert of_day["kill_share_any"].notna().all()
         assert of_day[["kill_share_any_low", "kill_share_any_high"]].isna().all(axis=None)
-        assert f"{of_day['kill_share_any'].iloc[2]:.3f} " in stdout
+        assert f" {of_day['kill_share_any'].iloc[2]:.0%}  " in stdout
         assert uamt("suites", results, "--fail-under", "night:kill_share_low_mg_any=0")[0] == 0
 
     @pytest.mark.parametrize("place", ["noon:", "alien/day:"])

@@ -173,3 +173,12 @@ def test_a_published_file_that_is_no_table_is_named(
     (published / "mcb_block_size.csv").write_bytes(b"")
     with pytest.raises(DataError, match=r"mcb_block_size\.csv: cannot be read as a published"):
         list(script.check_aggregates(published, tables))
+
+
+def test_a_folder_that_is_not_there_or_no_clone_says_how_to_get_one(
+    script: ModuleType, tmp_path: Path
+) -> None:
+    with pytest.raises(DataError, match="found none; make it with 'git clone --depth 1 https"):
+        script.reproduce(tmp_path / "UAMTERS")
+    with pytest.raises(DataError, match=r"does not hold the study's tables.*clone .* again"):
+        script.reproduce(tmp_path)

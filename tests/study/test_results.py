@@ -127,7 +127,7 @@ def test_an_image_has_one_row(tmp_path: Path) -> None:
 
 
 def test_folders_without_tables_and_tables_without_rows_are_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="run 'uamt score' first"):
+    with pytest.raises(DataError, match="once 'uamt score' has scored it"):
         read_results(tmp_path)
     write_table(table_path(tmp_path, "mc_dropout", "0.1", "orig"), [], np.empty((0, 37)))
     with pytest.raises(DataError, match="suite 'orig' of 'net': its tables have no row"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import shutil
 from pathlib import Path, PurePosixPath
 
 import pandas as pd
@@ -53,7 +54,7 @@ def test_every_table_stands_where_the_study_has_it(uamt: Command, results: Path)
     assert stdout.splitlines()[-3:] == [
         "30 tables of 2 models written.",
         f"Tables: {results.resolve()}",
-        f"Next: uamt study {results}   # tests, trends and charts",
+        f"Next: uamt report {results}   # the same as one page, with pictures",
     ]
     assert "Img-MS Holm" in stdout
     assert "kill share sig." in stdout
@@ -190,4 +191,17 @@ def test_a_suite_with_no_image_in_common_is_named(uamt: Command, tmp_path: Path)
 def test_a_folder_without_tables_is_named(uamt: Command, tmp_path: Path) -> None:
     code, _, stderr = uamt("suites", tmp_path)
     assert code == 3
-    assert "run 'uamt score' first" in stderr
+    assert "name the experiment's folder (--out of 'uamt run') once 'uamt score' has" in stderr
+
+
+def test_the_experiment_stands_for_its_scores(uamt: Command, results: Path) -> None:
+    """The tables stand beside the scores, also where the case study is called `scores`."""
+    code, stdout, _ = uamt("suites", results.parent)
+    assert code == 0
+    assert f"Tables: {results.resolve()}" in stdout
+    assert f"Next: uamt report {results.parent}   #" in stdout
+    assert (results / "case" / "net" / "ua_ms_model.csv").is_file()
+    shutil.move(results / "case", results.parent / "moved" / "scores")
+    code, stdout, _ = uamt("suites", results.parent / "moved")
+    assert code == 0
+    assert (results.parent / "moved" / "scores" / "net" / "ua_ms_model.csv").is_file()

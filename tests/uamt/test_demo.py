@@ -30,7 +30,7 @@ def test_there_is_a_row_per_detector_and_suite(result: DemoResult) -> None:
     ]
     assert set(result.summary["images"]) == {12}
     assert set(result.summary["mutants"]) == {12}
-    assert result.verdict.startswith("On demo_fasterrcnn and demo_retinanet, ")
+    assert result.sentences[0].startswith("On demo_fasterrcnn and demo_retinanet, ")
 
 
 def test_there_is_a_table_per_mutant(result: DemoResult) -> None:
@@ -88,5 +88,5 @@ def test_the_command_prints_table_verdict_and_the_page_last(
     assert main(["demo", "--out", "anywhere"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split()[:4] == ["model", "suite", "images", "mutants"]
-    assert result.verdict in lines
-    assert lines[-1] == f"Report: {result.page.resolve()}"
+    assert set(result.sentences) < set(lines)
+    assert lines[-1] == f"Report: {result.page.resolve()}   # open it in a browser"

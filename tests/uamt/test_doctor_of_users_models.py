@@ -104,7 +104,7 @@ def examined(factory: str, **options: int) -> dict[str, Check]:
     return {check.claim: check for check in checks}
 
 
-VECTORS = "the class vector of every detection fits"
+VECTORS = "the class vector (a probability per class) of every detection fits"
 
 
 def test_a_sound_model_passes() -> None:

@@ -34,10 +34,12 @@ def test_results_become_prediction_files_by_category_id(coco: Any, tmp_path: Pat
     assert tennis.detections.probs.tolist() == [[0.25, 0.75]] * 2
     assert read_passes(folder(tmp_path, "b")).detections.labels.tolist() == [1, 90]
     assert (folder(tmp_path, "38_Tennis.v1") / "prediction_1.json").read_text() == "{}"
-    assert "mc_dropout 0.1 of 'yolo11': 4 detections on 2 images, 2 passes" in stdout
-    assert "1 of 4 files hold none" in stdout
+    assert (
+        "mc_dropout 0.1 of model 'yolo11' on suite 'orig', the name where --suite gives none: 4 "
+        "detections on 2 images, 2 passes; 3 of 4 files hold detections" in stdout
+    )
     assert str(tmp_path / "out") in stdout
-    assert "Next: uamt score" in stdout
+    assert "Next: uamt import --help   # now the original" in stdout
     assert stderr == ""
     model = manifest(tmp_path)["settings"]["model"]
     assert (model["label_names"][1], model["label_names"][90]) == ("person", "toothbrush")

@@ -54,7 +54,10 @@ def test_text_becomes_prediction_files_in_pixels(yolo: Any, tmp_path: Path) -> N
     assert tennis.detections.probs.tolist() == [[0.9, 0.1], [0.25, 0.75]]
     # Upright, as its EXIF data says, the image is 50 wide and 40 high.
     assert read_passes(folder(tmp_path, "b")).detections.boxes[0].tolist() == [0, 0, 50, 40]
-    assert "4 detections on 2 images, 2 passes; 2 of 4 files hold none" in stdout
+    assert (
+        "4 detections on 2 images, 2 passes; 2 of 4 files hold detections, the others are empty"
+        in stdout
+    )
 
 
 def test_text_without_vectors_needs_one_hot(yolo: Any, tmp_path: Path) -> None:

@@ -76,6 +76,7 @@ class TestText:
             paths={"report": Path("/o/report.html"), "tables": Path("/o/t")},
             then="uamt next",
             why="why not",
+            also=[("uamt other", "for CI")],
         )
         assert text_of(outcome).splitlines() == [
             "a table",
@@ -83,7 +84,8 @@ class TestText:
             "All done.",
             "Tables: /o/t",
             "Next: uamt next   # why not",
-            "Report: /o/report.html",
+            "      uamt other   # for CI",
+            "Report: /o/report.html   # open it in a browser",
         ]
 
     def test_a_wide_table_is_blocks_with_its_keys(self) -> None:
@@ -143,6 +145,7 @@ class TestJson:
             "done": "Done.",
             "paths": {"out": "/o"},
             "next": None,
+            "also": [],
             "counts": {"n": 3},
             "tables": {
                 "t": [
@@ -167,7 +170,7 @@ class TestJson:
         said = json.loads(stdout)
         assert (said["command"], said["exit_code"]) == ("suites", 0)
         assert said["paths"] == {"tables": str(results.resolve())}
-        assert said["next"] == f"uamt study {results}"
+        assert (said["next"], said["also"]) == (f"uamt report {results}", [])
         written = pd.read_csv(results / "case" / "net" / "ua_ms_kill_shares.csv")
         shares = pd.DataFrame(said["tables"]["kill_shares"]).drop(columns=["case_study", "model"])
         assert shares["kill_share_any"].tolist() == written["kill_share_any"].tolist()
@@ -192,6 +195,8 @@ class TestJson:
         summary = pd.read_csv(experiment / "scores" / "summary.csv")
         assert said["tables"]["summary"][0]["obj_ms"] == summary["obj_ms"][0]
         assert said["verdict"].startswith("On demo_retinanet, ")
+        assert said["next"] == f"uamt report {experiment}"
+        assert said["also"] == [f"uamt suites {experiment} --fail-under kill_share=.5"]
 
 
 def test_a_bar_shows_on_a_terminal_alone() -> None:

@@ -131,7 +131,7 @@ def test_the_same_results_give_the_same_bytes(report: Page, uamt: Command) -> No
     report.path.unlink()
     code, out, err = uamt(*shlex.split(command)[1:])
     assert (code, err) == (0, "")
-    assert out.splitlines()[-1] == f"Report: {report.path.resolve()}"
+    assert out.splitlines()[-1] == f"Report: {report.path.resolve()}   # open it in a browser"
     assert report.path.read_bytes() == before
 
 

@@ -31,7 +31,8 @@ def test_a_run_ends_with_what_was_done_where_it_lies_and_what_comes_next(
     out = tmp_path / "experiment"
     code, stdout, stderr = uamt("run", *DEMO, "--images", photos, "--out", out, *SMALL_RUN)
     assert (code, stderr) == (0, "")
-    assert "10 units (image x mutant, 3 passes each) run" in stdout
+    assert "10 units of 3 passes run in " in stdout
+    assert ": 2 images under 3 mutants and 2 originals (one per operator); 0 crashes" in stdout
     assert f"Predictions: {out.resolve()}" in stdout
     assert f"Next: uamt score {out}" in stdout
     assert len(predictions(out)) == 31
@@ -107,7 +108,8 @@ def test_a_flag_wins_over_the_file(uamt: Command, photos: Path, tmp_path: Path) 
     )
     code, stdout, _ = uamt("run", file, "--passes", "2")
     assert code == 0
-    assert "4 units (image x mutant, 2 passes each)" in stdout
+    assert "4 units of 2 passes run in " in stdout
+    assert ": 2 images under 1 mutant and 1 original; 0 crashes" in stdout
     assert len(list((tmp_path / "out").rglob("prediction_*.json"))) == 8
 
 
@@ -238,8 +240,8 @@ def test_wrong_usage_says_what_to_do(uamt: Command, photos: Path, tmp_path: Path
             "no map of four dimensions",
             ("--model", "demo_fasterrcnn", *here, "--sites", "last", "--operators", "mc_dropblock"),
         ),
-        (2, r"[0, 1)", (*DEMO, *here, "--dropout-rates", "0.1,1")),
-        (2, r"[0, 1)", (*DEMO, *here, "--dropout-rates=-0.1")),
+        (2, "below 1, got 1\n", (*DEMO, *here, "--dropout-rates", "0.1,1")),
+        (2, "below 1, got -0.1\n", (*DEMO, *here, "--dropout-rates=-0.1")),
         (2, "matches no module", (*DEMO, *here, "--sites", "backbone.nothing.*")),
         (2, "--names path", (*DEMO, "--images", twins, *out)),
         (2, "expected a model", here),
@@ -285,3 +287,26 @@ def test_a_wrong_experiment_file_names_the_key(
     assert code == 2
     assert str(file) in stderr
     assert message in stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("photos",), "photos: expected an experiment file, got a folder; a folder of images is"),
+        (("photos/plain_00.png",), "images are given with --images, a model with --model"),
+        (
+            (*DEMO, "--images", "photos", "--dropout-rates", "0.1,10"),
+            "--dropout-rates: expected shares of 0 or more and below 1, got 10; 10 % is 0.1",
+        ),
+    ],
+)
+def test_slips_are_told_with_what_was_meant(
+    words: tuple[str, ...],
+    message: str,
+    uamt: Command,
+    photos: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(photos.parent)
+    code, _, stderr = uamt("run", *words)
+    assert (code, message in stderr) == (2, True), stderr

@@ -175,3 +175,18 @@ def test_images_without_any_scores_are_named(uamt: Command, experiment: Path) ->
     assert "1 image without scores" in stderr
     assert "'photos/plain_00.png' (demo_retinanet)" in stderr
     assert stdout.splitlines()[1].split()[:3] == [MODEL, "photos", "1"]
+
+
+def test_what_the_numbers_mean_and_what_comes_next(uamt: Command, experiment: Path) -> None:
+    """With three passes one changed pass is significant already."""
+    _, stdout, _ = uamt("score", experiment)
+    assert "With 3 passes one changed pass is significant already" in stdout
+    assert "It compares suites under the same mutants and is no grade by itself" in stdout
+    assert stdout.splitlines()[-2:] == [
+        f"Next: uamt report {experiment}   # the same as one page, with pictures of kills",
+        f"      uamt suites {experiment} --fail-under kill_share=.5   # for CI (docs/gate.md)",
+    ]
+    _, stdout, _ = uamt("score", experiment, "--binomial-n", "10", "--out", experiment / "other")
+    assert "significant already" not in stdout
+    report = f"uamt report {experiment / 'other'} --experiment {experiment}"
+    assert f"Next: {report}   #" in stdout

@@ -62,7 +62,7 @@ def test_strict_tables_hold_strict_rows(uamt: Command, quiet: Path) -> None:
     expected = score_image(sides[0], [sides[1]], STRICT)[0]
     assert np.array_equal(table[list(COLUMNS)].to_numpy(float)[3], expected, equal_nan=True)
     assert "after Holm's correction" in stdout
-    assert "would say otherwise" not in stdout
+    assert "count otherwise" not in stdout
     assert "nothing declares its class vectors; they are taken for softmax" in stderr
     assert facts_of(quiet) == BranchFacts("strict", 10, "softmax", True, ("0.1",))
 
@@ -82,8 +82,9 @@ def test_the_published_scores_come_with_what_strict_would_change(
     """One changed pass of ten on ten images: p = .096, and a kill by `any` alone."""
     _, stdout, stderr = uamt("score", quiet)
     assert (
-        "Rule set strict would say otherwise: suite 'photos' of net: 1 of 2 mutants that 'any' "
-        "kills survive, 1 equivalent." in stdout
+        "By the stricter rule set 'strict' (docs/rules.md), 2 of 2 mutants count otherwise: of "
+        "suite 'photos' of net 1 survives that rule any kills, 1 changes nothing on any image."
+        in stdout
     )
     assert stderr == ""
     assert facts_of(quiet).equivalent == ()
@@ -107,7 +108,7 @@ def test_another_order_of_suites_is_said(uamt: Command, tmp_path: Path) -> None:
     write_tree(root, narrow, Branch("mc_dropout", "net", "narrow"))
     _, stdout, _ = uamt("score", root)
     assert "suite 'wide' kills 100%" in stdout
-    assert "by kill share the suites rank narrow, wide" in stdout
+    assert "by kill share the suites then rank narrow, wide" in stdout
 
 
 def test_a_manifest_declares_what_the_vectors_are(uamt: Command, tmp_path: Path) -> None:

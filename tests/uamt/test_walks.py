@@ -73,7 +73,7 @@ def test_there_are_three_walks_and_each_types_something() -> None:
 
 def test_walk_1_ends_in_a_picture_of_a_kill_and_a_summary(tmp_path: Path) -> None:
     said = type_all(walks()[1], tmp_path)
-    assert re.search(r"my_detector:build: all \d+ checks hold\.", said)
+    assert re.search(r"my_detector:build: fit for mutation testing: all \d+ checks hold\.", said)
     assert "On my_detector, suite 'my_photos' kills" in said
     with Image.open(tmp_path / "kill.png") as picture:
         about = picture.text["Description"]  # type: ignore[attr-defined]
