@@ -195,7 +195,8 @@ def _value(score: str, model: ModelAggregates, place: int, tables: Tables) -> tu
     if not pd.isna(row[column]):
         return float(row[column]), ""
     if column.endswith("_low") and not pd.isna(row[column.removesuffix("_low")]):
-        images = "1 image is" if row["n_images"] == 1 else f"{row['n_images']} images are"
+        with_rows = int(model.kills[place].scores.has_row.any(axis=1).sum())
+        images = "1 image is" if with_rows == 1 else f"{with_rows} images are"
         return math.nan, (
             f"cannot be told, for {images} too few for an interval ({LEAST_IMAGES} are the least)"
         )
