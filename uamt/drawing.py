@@ -5,7 +5,7 @@ Kinds differ in colour (safe for colour-blind readers), in line, and misses and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ from PIL import Image, ImageDraw
 
 from scoring.tracks import Tracks
 from uamt.lettering import Font, font_of, plain
+from uamt.tag_places import place_tags
 
 GAP_PX = 8
 
@@ -51,11 +52,13 @@ class Mark:
         box: (4,) x1, y1, x2, y2 in pixels of the image.
         kind: What it is.
         tag: What is written at it; nothing if empty.
+        shorter: What is written instead where there is no room, the longest first; up to two.
     """
 
     box: npt.NDArray[np.float64]
     kind: Kind
     tag: str
+    shorter: tuple[str, ...] = ()
 
 
 def name_of(label: Any, label_names: Sequence[str]) -> str:
@@ -111,39 +114,8 @@ def _mark(
     word = "" if kind == "match" else f"{STYLES[kind].word} "
     name = plain(name_of(found.labels[row], label_names), 24)
     note = f" {notes[row]}" if notes and notes[row] else ""
-    return Mark(found.boxes[row], kind, f"{word}{name} {found.scores[row]:.2f}{note}")
-
-
-def draw_pass(
-    image: Image.Image,
-    tracks: Tracks,
-    t: int,
-    label_names: Sequence[str] = (),
-    side_px: int = 420,
-    *,
-    notes: tuple[Sequence[str], Sequence[str]] = ((), ()),
-) -> Image.Image:
-    """Return one pass as a picture: the original on the left, the mutant on the right.
-
-    Args:
-        image: The image that both saw.
-        tracks: What became of its objects.
-        t: Number of the pass.
-        label_names: Name of each label id.
-        side_px: Longest side of each half, in pixels.
-        notes: What is written at each row of the original's passes, and of the mutant's.
-    """
-    halves = [
-        draw_marks(image, marks, side_px)
-        for marks in (
-            marks_of_original(tracks, t, label_names, notes[0]),
-            marks_of_mutant(tracks, t, label_names, notes[1]),
-        )
-    ]
-    both = Image.new("RGB", (2 * halves[0].width + GAP_PX, halves[0].height), "white")
-    both.paste(halves[0], (0, 0))
-    both.paste(halves[1], (halves[0].width + GAP_PX, 0))
-    return both
+    short = f"{word}{name}"
+    return Mark(found.boxes[row], kind, f"{short} {found.scores[row]:.2f}{note}", (short,))
 
 
 def draw_cell(
@@ -189,9 +161,9 @@ def brightened(image: Image.Image) -> tuple[Image.Image, bool]:
 
 
 def draw_marks(
-    image: Image.Image, marks: Iterable[Mark], side_px: int, letters_px: int | None = None
+    image: Image.Image, marks: Sequence[Mark], side_px: int, letters_px: int | None = None
 ) -> Image.Image:
-    """Return the image with detections drawn on it, tags over all boxes and beside each other.
+    """Return the image with detections drawn on it, tags clear of each other and other boxes.
 
     Args:
         image: What was seen.
@@ -205,14 +177,44 @@ def draw_marks(
     canvas = ImageDraw.Draw(drawn)
     grown = max(0.7, side_px / 420)
     font = font_of(letters_px or round(13 * grown))
-    scaled = [(mark.box * scale, mark) for mark in marks]
-    for box, mark in scaled:
-        draw_box(canvas, box, STYLES[mark.kind], grown)
-    taken: list[_Area] = []
-    for box, mark in scaled:
-        if mark.tag:
-            _tag(canvas, box, mark.tag, STYLES[mark.kind].colour, font, drawn.size, taken)
+    for mark in marks:
+        draw_box(canvas, mark.box * scale, STYLES[mark.kind], grown)
+    _draw_tags(canvas, [mark for mark in marks if mark.tag], scale, font, drawn.size)
     return drawn
+
+
+_TAG_MARGIN_PX = 3
+
+
+def _draw_tags(
+    canvas: ImageDraw.ImageDraw,
+    marks: Sequence[Mark],
+    scale: float,
+    font: Font,
+    size_px: tuple[int, int],
+) -> None:
+    """Write every tag at its box, where it covers least, and draw a line to those that moved."""
+    if not marks:
+        return
+    _, top, _, bottom = font.getbbox("\u00c5g")
+    high = bottom - top + 2 * _TAG_MARGIN_PX
+    texts = [(mark.tag, *mark.shorter) for mark in marks]
+    sizes = [
+        [(font.getlength(text) + 2 * _TAG_MARGIN_PX, high) for text in of_mark] for of_mark in texts
+    ]
+    boxes = np.array([mark.box for mark in marks]) * scale
+    places = place_tags(boxes, sizes, size_px, pad=high / 4)
+    for mark, place in zip(marks, places, strict=True):
+        if place.leader:
+            ends = (*place.leader[0], *place.leader[1])
+            canvas.line(ends, fill="black", width=5)
+            canvas.line(ends, fill=STYLES[mark.kind].colour, width=2)
+    for mark, of_mark, place in zip(marks, texts, places, strict=True):
+        x, y = round(place.x), round(place.y)
+        area = (x, y, round(place.x + place.width), round(place.y + place.height))
+        canvas.rectangle(area, fill=STYLES[mark.kind].colour, outline="black")
+        at = (x + _TAG_MARGIN_PX, y + _TAG_MARGIN_PX - top)
+        canvas.text(at, of_mark[place.level], fill="black", font=font)
 
 
 def draw_box(
@@ -259,37 +261,3 @@ def _strokes(
 
     begins = np.arange(0, length, on + off)
     return [(at(float(begin)), at(float(begin) + on)) for begin in begins]
-
-
-_Area = tuple[float, float, float, float]
-
-
-def _tag(
-    canvas: ImageDraw.ImageDraw,
-    box: npt.NDArray[np.float64],
-    text: str,
-    colour: str,
-    font: Font,
-    size_px: tuple[int, int],
-    taken: list[_Area],
-) -> None:
-    """Write a tag at the box, where it covers least of the others: above, inside or below."""
-    left, top, right, bottom = canvas.textbbox((0, 0), text, font=font)
-    wide, high = right - left + 6, bottom - top + 6
-    x1, y1, x2, y2 = (float(v) for v in box)
-    places = ((x1, y1 - high), (x2 - wide, y1 - high), (x1, y1), (x1, y2), (x1, y2 - high))
-    areas = []
-    for wanted_x, wanted_y in places:
-        x = max(0.0, min(wanted_x, size_px[0] - wide))
-        y = max(0.0, min(wanted_y, size_px[1] - high))
-        areas.append((x, y, x + wide, y + high))
-    area = min(areas, key=lambda a: sum(_shared_px2(a, other) for other in taken))
-    taken.append(area)
-    canvas.rectangle(area, fill=colour)
-    canvas.text((area[0] + 3 - left, area[1] + 3 - top), text, fill="black", font=font)
-
-
-def _shared_px2(one: _Area, other: _Area) -> float:
-    wide = min(one[2], other[2]) - max(one[0], other[0])
-    high = min(one[3], other[3]) - max(one[1], other[1])
-    return max(0.0, wide) * max(0.0, high)

@@ -23,14 +23,13 @@ from uamt.drawing import (
     name_of,
 )
 from uamt.lettering import plain
+from uamt.object_names import MEASURE_NAMES, measure_units, object_number
 from uamt.presentation import count_of
+from uamt.report_numbers import FORMATS, NOTHING
 from uamt.sheets import SOFT, Sheet
 
-MEASURE_HEADS = ("VR", "IE bits", "MI bits", "TV px²", "PS px")
-"""What `MEASURES` are called over a column, in the units of rule set `deepluq`."""
-
 _MOST_ROWS = 14
-_LEAST_WIDTH = 780
+_LEAST_WIDTH = 900
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,12 +118,12 @@ def pass_figure(
     tracks = scene.tracks
     seen = object_uncertainty(tracks, scene.rules)
     sheet = Sheet(scale)
-    numbers = _numbers(tracks, seen, t)
+    shown = _shown_objects(tracks, seen, t)
     side = round(640 * scale)
     halves = [
         draw_marks(
             scene.image,
-            _numbered(scene, seen, numbers, t, which, measure),
+            _numbered(scene, seen, t, which, measure),
             side,
             round(13 * scale),
         )
@@ -141,7 +140,7 @@ def pass_figure(
     )
     sheet.row(halves, heads)
     sheet.legend()
-    sheet.table(*_table(scene, seen, numbers))
+    sheet.table(*_table(scene, seen, shown))
     caption = " ".join(
         [
             f"{scene.title}, mutant {scene.mutant}, pass {t}: {counts_text(counts.tolist())}.",
@@ -198,21 +197,15 @@ def strip_figure(scene: Scene, *, scale: float = 1.0) -> Figure:
     return Figure(sheet.image(), caption, counts.tolist())
 
 
-def _numbers(tracks: Tracks, seen: ObjectUncertainty, t: int) -> dict[int, int]:
-    """Return the number from 1 up of each object that a pass shows, the original's first."""
+def _shown_objects(tracks: Tracks, seen: ObjectUncertainty, t: int) -> list[int]:
+    """Return the objects that a pass shows, the original's first."""
     of_original = seen.of_original[tracks.original.starts[t] : tracks.original.starts[t + 1]]
     of_mutant = seen.of_mutant[tracks.mutant.starts[t] : tracks.mutant.starts[t + 1]]
-    objects = dict.fromkeys([*of_original.tolist(), *of_mutant.tolist()])
-    return {number: place for place, number in enumerate(objects, start=1)}
+    return sorted({*of_original.tolist(), *of_mutant.tolist()})
 
 
 def _numbered(
-    scene: Scene,
-    seen: ObjectUncertainty,
-    numbers: dict[int, int],
-    t: int,
-    side: str,
-    measure: str | None,
+    scene: Scene, seen: ObjectUncertainty, t: int, side: str, measure: str | None
 ) -> list[Mark]:
     tracks = scene.tracks
     is_original = side == "original"
@@ -221,48 +214,53 @@ def _numbered(
     )
     notes = [""] * len(passes)
     if measure is not None and not is_original:
-        notes = [f"{measure.upper()} {_short(seen.measure(k, measure))}" for k in objects.tolist()]
+        name = MEASURE_NAMES[measure]
+        notes = [f"{name} {_written(seen.measure(k, measure))}" for k in objects.tolist()]
     marks = (marks_of_original if is_original else marks_of_mutant)(
         tracks, t, scene.label_names, notes
     )
     start = int(passes.starts[t])
+    numbers = [object_number(seen, int(objects[start + i])) for i in range(len(marks))]
     return [
-        replace(mark, tag=f"{numbers[int(objects[start + i])]} {mark.tag}")
-        for i, mark in enumerate(marks)
+        replace(
+            mark,
+            tag=f"{number} {mark.tag}",
+            shorter=(*(f"{number} {text}" for text in mark.shorter), number),
+        )
+        for number, mark in zip(numbers, marks, strict=True)
     ]
 
 
 def _table(
-    scene: Scene, seen: ObjectUncertainty, numbers: dict[int, int]
+    scene: Scene, seen: ObjectUncertainty, shown: list[int]
 ) -> tuple[list[str], list[list[str]], str]:
     """Return heads, rows and footnote of the objects that a pass shows."""
-    heads = ["#", "object of", "class", "found in", "missed in", *MEASURE_HEADS]
-    if scene.rules.box_scale == "object_area":
-        heads[-2:] = ["TV / area", "PS / area"]
+    units = measure_units(scene.rules)
+    heads = ["object", "class", "found in", "missed in"]
+    heads += [f"{name}\n{units[key]}" for key, name in MEASURE_NAMES.items()]
     rows = []
     labels = _labels(scene, seen)
-    for k, number in list(numbers.items())[:_MOST_ROWS]:
+    for k in shown[:_MOST_ROWS]:
         is_ghost = seen.is_ghost(k)
         rows.append(
             [
-                str(number),
-                "the mutant (ghost)" if is_ghost else "the original",
+                f"{object_number(seen, k)}{' ghost' if is_ghost else ''}",
                 labels[k],
                 f"{int(seen.n_found[k])} of {int(seen.n_passes[k])}",
-                "-" if is_ghost else f"{int(seen.n_missed[k])} of {int(seen.n_passes[k])}",
-                *(_short(seen.measure(k, name)) for name in MEASURES),
+                NOTHING if is_ghost else f"{int(seen.n_missed[k])} of {int(seen.n_passes[k])}",
+                *(_written(seen.measure(k, name)) for name in MEASURES),
             ]
         )
     notes = []
-    if len(numbers) > _MOST_ROWS:
-        notes.append(f"and {len(numbers) - _MOST_ROWS} more objects.")
+    if len(shown) > _MOST_ROWS:
+        notes.append(f"and {len(shown) - _MOST_ROWS} more objects.")
     if rows:
         notes.append(
-            "VR variation ratio, IE entropy, MI mutual information, TV total variance, PS "
-            "prediction surface, of the mutant's detections of the object over all passes."
+            "Uncertainty, the last five columns: of the mutant's detections of each object over "
+            "the passes that find it."
         )
-    if scene.rules.ghost_entropy == "sum" and any(seen.is_ghost(k) for k in numbers):
-        notes.append("The IE of a ghost is summed over its detections.")
+    if scene.rules.ghost_entropy == "sum" and any(seen.is_ghost(k) for k in shown):
+        notes.append("The entropy of a ghost is summed over its detections.")
     return heads, rows, " ".join(notes)
 
 
@@ -276,12 +274,5 @@ def _labels(scene: Scene, seen: ObjectUncertainty) -> dict[int, str]:
     return names
 
 
-def _short(value: float) -> str:
-    """Return a number in as few letters as tell it."""
-    if math.isnan(value):
-        return "-"
-    if abs(value) < 1e-9:
-        return "0"
-    if abs(value) >= 100:
-        return f"{value:,.0f}"
-    return f"{value:.2f}" if abs(value) >= 0.01 else "<.01"
+def _written(value: float) -> str:
+    return NOTHING if math.isnan(value) else FORMATS["two"](value)

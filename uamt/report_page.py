@@ -16,6 +16,7 @@ from scoring.objects import MEASURES
 from scoring.suite_tables import DROPBLOCK, DROPOUT
 from scoring.summary import VERDICT_KIND
 from uamt.drawing import STYLES
+from uamt.object_names import MEASURE_NAMES, measure_units
 from uamt.report_cases import (
     OBJECTS_NAME,
     PASSES_NAME,
@@ -28,7 +29,7 @@ from uamt.report_numbers import Number
 from uamt.report_pictures import Box, Frame
 from uamt.report_provenance import Facts
 from uamt.report_tables import ReportTables
-from uamt.report_tags import Tag, place_tags
+from uamt.report_tags import Tag, tags_of
 from uamt.report_verdict import judge
 from uamt.report_views import (
     SCORE_COLUMNS,
@@ -37,15 +38,13 @@ from uamt.report_views import (
     build_views,
     mutant_name,
 )
-from uamt.report_words import HOW, RULE_NAMES, TERMS, measure_names, score_name
+from uamt.report_words import HOW, RULE_NAMES, TERMS, score_name
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _MOST_BARS = 13
 _KINDS = tuple(STYLES)
 _WHOLE_PIXELS_DO = 400
 """Longest side of an image, in pixels, from which boxes are drawn to whole ones."""
-_BESIDE = 9
-"""Characters of an uncertainty beside a tag, such as ` var 0.12`."""
 
 
 def render(
@@ -96,7 +95,7 @@ def render(
         labels=list(dict.fromkeys(view.model for view in views)),
         suites=list(dict.fromkeys(view.suite for view in views)),
         score_columns=SCORE_COLUMNS,
-        measures=measure_names(tables.rules),
+        measures={k: (MEASURE_NAMES[k], unit) for k, unit in measure_units(tables.rules).items()},
         rasters=[(raster_ids[key], raster) for key, raster in gallery.rasters.items()],
         cases=cases,
         charts=score_charts(ratios[0], ratios[1], [model.key for model in tables.models]),
@@ -172,7 +171,21 @@ class _Cases:
 
     def tags(self, case: Case, boxes: Sequence[Box], is_mutant: bool = False) -> tuple[Tag, ...]:
         raster = self.raster(case)
-        return place_tags(boxes, raster.width, raster.height, _BESIDE if is_mutant else 0)
+        if is_mutant:
+            beside = self._beside_lengths(case)
+        else:
+            # The script may say of each that another pass misses it.
+            beside = {box.number: len(" miss") for box in boxes if box.kind == "match"}
+        return tags_of(boxes, raster.width, raster.height, beside)
+
+    def _beside_lengths(self, case: Case) -> dict[str, int]:
+        """Return how many characters the longest uncertainty of each object has, and a space."""
+        frame, number = self._objects.frame, self._objects.number
+        return {
+            str(frame["object"].iloc[row]): 1
+            + max(len(number(row, name, "two").text) for name in MEASURES)
+            for row in case.objects
+        }
 
     def data(self, case: Case, labels: dict[str, int]) -> list[list[list[Any]]]:
         """Return the tags of every pass of the mutant, for the script that shows it large.
@@ -190,6 +203,7 @@ class _Cases:
                     round(box.score, 2),
                     round(tag.x),
                     round(tag.y),
+                    *([tag.level, tag.leader] if tag.level or tag.leader else ()),
                 ]
                 for tag in self.tags(case, frame.mutant, is_mutant=True)
                 for box in [tag.box]

@@ -16,6 +16,7 @@ from scoring.tracks import Tracks
 from uamt.drawing import Kind, brightened, name_of
 from uamt.image_places import open_small
 from uamt.lettering import plain
+from uamt.object_names import object_number
 
 _LONGEST_LABEL = 24
 
@@ -134,13 +135,6 @@ def frames(tracks: Tracks, seen: ObjectUncertainty, label_names: Sequence[str]) 
         lost = [box for box in of_original if box.kind == "miss"]
         found.append(Frame(t, tuple(of_original), (*of_mutant, *lost)))
     return found
-
-
-def object_number(seen: ObjectUncertainty, number: int) -> str:
-    """Return what the page calls an object: 1, 2, ... of the original, g1, g2, ... of ghosts."""
-    if seen.is_ghost(number):
-        return f"g{number - seen.n_originals + 1}"
-    return str(number + 1)
 
 
 def _box(found: Detections, row: int, kind: Kind, number: str, label_names: Sequence[str]) -> Box:

@@ -1,11 +1,15 @@
-"""Tags of a picture: where the name of each detection stands, clear of the others."""
+"""Tags of a picture of the page: where the name of each detection stands, clear of the others."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from uamt.drawing import STYLES
 from uamt.report_pictures import Box
+from uamt.tag_places import place_tags
 
 _HEIGHT, _CHARACTER = 0.034, 0.0195
 """Of a tag's line and of a character, as shares of the image's longer side."""
@@ -19,52 +23,67 @@ class Tag:
         box: The detection.
         x: Left end of the text, in pixels of the image.
         y: Its baseline.
+        texts: What may be written: number, kind and class; number and class; the number alone.
+        level: Which of them there is room for. An uncertainty stands behind the first only.
+        leader: Line from the box to a tag that had to move away, as the data of an SVG path.
     """
 
     box: Box
     x: float
     y: float
+    texts: tuple[str, ...]
+    level: int
+    leader: str
+
+    @property
+    def text(self) -> str:
+        """What is written."""
+        return self.texts[self.level]
 
 
-def place_tags(boxes: Sequence[Box], width: int, height: int, beside: int = 0) -> tuple[Tag, ...]:
-    """Return a place for the name of every detection: at its box, where it covers others least.
+def tag_texts(box: Box) -> tuple[str, str, str]:
+    """Return what may be written at a detection, the longest first.
+
+    Example:
+        >>> tag_texts(Box("miss", "3", 0, 0, 9, 9, "cat", 0.9))
+        ('3 miss cat', '3 cat', '3')
+    """
+    word = "" if box.kind == "match" else f"{STYLES[box.kind].word} "
+    return f"{box.number} {word}{box.label}", f"{box.number} {box.label}", box.number
+
+
+def tags_of(
+    boxes: Sequence[Box], width: int, height: int, beside: Mapping[str, int] | None = None
+) -> tuple[Tag, ...]:
+    """Return the name of every detection, at its box, where it covers others least.
 
     Args:
         boxes: Detections of a pass.
         width: Of the image, in pixels.
         height: Likewise.
-        beside: Characters that stand behind the name.
+        beside: Most characters of an uncertainty behind the name, by the number of the object.
     """
     side = max(width, height)
-    line = _HEIGHT * side
-    taken: list[tuple[float, float, float, float]] = []
-    tags = []
-    for box in boxes:
-        wide = _CHARACTER * side * (len(box.number) + 1 + len(box.label) + beside)
-        right, bottom = box.x + box.width, box.y + box.height
-        places = [
-            (box.x, box.y - line),
-            (box.x, bottom),
-            (right - wide, box.y - line),
-            (right - wide, bottom),
-            (right, box.y),
-            (box.x - wide, box.y),
-            (box.x, box.y),
-        ]
-        inside = [
-            (min(max(0.0, x), max(0.0, width - wide)), min(max(0.0, y), max(0.0, height - line)))
-            for x, y in places
-        ]
-        areas = [(x, y, x + wide, y + line) for x, y in inside]
-        best = min(areas, key=lambda area: sum(_overlap(area, other) for other in taken))
-        taken.append(best)
-        tags.append(Tag(box, round(best[0], 1), round(best[1] + 0.78 * line, 1)))
-    return tuple(tags)
+    line, character = _HEIGHT * side, _CHARACTER * side
+    texts = [tag_texts(box) for box in boxes]
+    sizes = []
+    for box, (longest, *shorter) in zip(boxes, texts, strict=True):
+        n = len(longest) + (beside or {}).get(box.number, 0)
+        sizes.append([(character * n, line), *((character * len(s), line) for s in shorter)])
+    corners = [(box.x, box.y, box.x + box.width, box.y + box.height) for box in boxes]
+    places = place_tags(np.array(corners).reshape(-1, 4), sizes, (width, height), line / 6)
+    return tuple(
+        Tag(
+            box,
+            round(place.x, 1),
+            round(place.y + 0.78 * line, 1),
+            of_box,
+            place.level,
+            "" if place.leader is None else _path(*place.leader),
+        )
+        for box, of_box, place in zip(boxes, texts, places, strict=True)
+    )
 
 
-def _overlap(
-    one: tuple[float, float, float, float], other: tuple[float, float, float, float]
-) -> float:
-    wide = min(one[2], other[2]) - max(one[0], other[0])
-    high = min(one[3], other[3]) - max(one[1], other[1])
-    return max(0.0, wide) * max(0.0, high)
+def _path(start: tuple[float, float], end: tuple[float, float]) -> str:
+    return "M{:g} {:g}L{:g} {:g}".format(*(round(value, 1) for value in (*start, *end)))

@@ -4,29 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from scoring.objects import MEASURES
-from scoring.rules import Rules
 from scoring.suites import KillRule
-
-
-def measure_names(rules: Rules) -> dict[str, tuple[str, str]]:
-    """Return name and unit of each of the five measures, as the rules have them."""
-    areas = rules.box_scale == "object_area"
-    units = ("", "bits", "bits", "areas" if areas else "px\u00b2")
-    surface = ("areas" if areas else "px\u00b2") if rules.surface == "area" else "px"
-    return {
-        measure: (_MEASURE_NAMES[measure], unit)
-        for measure, unit in zip(MEASURES, (*units, surface), strict=True)
-    }
-
-
-_MEASURE_NAMES = dict(
-    zip(
-        MEASURES,
-        ("class votes", "entropy", "mutual information", "box variance", "box spread"),
-        strict=True,
-    )
-)
+from uamt.object_names import MEASURE_NAMES
 
 RULE_NAMES: Mapping[KillRule, str] = {"any": "any", "significant": "significant", "holm": "Holm"}
 
@@ -121,4 +100,4 @@ def score_name(column: str) -> str:
     if name in _OTHER_NAMES:
         return _OTHER_NAMES[name]
     plural = {"[match": "matches", "[miss": "misses", "[ghost": "ghosts"}[group]
-    return f"{plural}: {_MEASURE_NAMES[name.removesuffix('_diff')]}"
+    return f"{plural}: {MEASURE_NAMES[name.removesuffix('_diff')]}"

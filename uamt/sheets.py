@@ -79,24 +79,31 @@ class Sheet:
             x += font.getlength(text) + self._px(28)
 
     def table(self, heads: Sequence[str], rows: Sequence[Sequence[str]], note: str) -> None:
-        """Add a table, and a footnote; nothing without rows."""
+        """Add a table, its heads of one line or two, and a footnote; nothing without rows."""
         if not rows:
             return
         size = 12
         fonts = font_of(self._px(size), is_bold=True), font_of(self._px(size))
         gap, step = self._px(14), self._px(size * 1.5)
+        top = step * (1 + any(head.partition("\n")[2] for head in heads))
         columns = list(zip(heads, *rows, strict=True))
         widths = [
-            max(fonts[0].getlength(head), *(fonts[1].getlength(cell) for cell in cells)) + gap
+            max(
+                *(fonts[0].getlength(line) for line in head.splitlines()),
+                *(fonts[1].getlength(cell) for cell in cells),
+            )
+            + gap
             for head, *cells in columns
         ]
-        _, canvas = self._block(step * (len(rows) + 1) + self._px(6))
-        for number, row in enumerate([heads, *rows]):
-            x = 0.0
-            for cell, wide in zip(row, widths, strict=True):
-                canvas.text((x, number * step), cell, fill=INK, font=fonts[number > 0])
-                x += wide
-        y = step - self._px(2)
+        _, canvas = self._block(top + step * len(rows) + self._px(6))
+        x = 0.0
+        for wide, (head, *cells) in zip(widths, columns, strict=True):
+            for number, line in enumerate(head.splitlines()):
+                canvas.text((x, number * step), line, fill=INK, font=fonts[0])
+            for number, cell in enumerate(cells):
+                canvas.text((x, top + number * step), cell, fill=INK, font=fonts[1])
+            x += wide
+        y = top - self._px(2)
         canvas.line((0, y, min(self.width, sum(widths)), y), fill=LINE, width=self._px(1))
         self.text(note, size, colour=SOFT)
 

@@ -227,10 +227,20 @@ function markMissed(svg, tags) {
   const missed = new Set(tags.filter(([kind]) => kind === "miss").map(([, object]) => object));
   for (const part of all("[data-object]", svg)) {
     const kind = missed.has(part.dataset.object) ? "miss" : "match";
-    part.setAttribute("class", kind);
+    part.classList.remove("match", "miss");
+    part.classList.add(kind);
     const title = part.querySelector("title");
-    if (title) title.textContent = title.textContent.replace(/^\w+/, kind);
+    if (!title) continue;
+    title.textContent = title.textContent.replace(/^\w+/, kind);
+    const { object, label, level } = part.dataset;
+    if (level === "0") part.firstChild.data = tagTexts(kind, object, label)[0];
   }
+}
+
+// What may be written at a detection, the longest first.
+function tagTexts(kind, object, label) {
+  const word = kind === "match" ? "" : `${kind} `;
+  return [`${object} ${word}${label}`, `${object} ${label}`, object];
 }
 
 // A pass of the strip with a tag for each of its objects.
@@ -238,12 +248,18 @@ function enlarged(item) {
   const svg = item.querySelector("svg").cloneNode(true);
   const { width, height } = svg.viewBox.baseVal;
   svg.style.setProperty("--unit", `${Math.max(width, height)}px`);
-  for (const [kind, object, label, score, x, y] of tagsOf(item)) {
-    const place = { class: kind, x, y, "data-object": object };
-    const text = makeSvg("text", place, `${object} ${label}`);
+  const texts = [];
+  for (const [kind, object, label, score, x, y, level = 0, leader = ""] of tagsOf(item)) {
+    for (const name of leader ? ["under", kind] : []) {
+      svg.append(makeSvg("path", { class: `leader ${name}`, d: leader }));
+    }
+    const written = tagTexts(kind, object, label)[level];
+    const place = { class: kind, x, y, "data-object": object, "data-level": level };
+    const text = makeSvg("text", place, written);
     text.append(makeSvg("title", {}, `${kind}: ${label}, score ${score.toFixed(2)}`));
-    svg.append(text);
+    texts.push(text);
   }
+  svg.append(...texts);
   return svg;
 }
 
@@ -254,7 +270,8 @@ const chooseMeasure = byId("choose-measure");
 function showMeasure(details) {
   const measure = chooseMeasure.value;
   for (const text of all('[data-side="mutant"] text', details)) {
-    const { object } = text.dataset;
+    const { object, level } = text.dataset;
+    if (level !== "0") continue;
     const row = all(".objects tbody tr", details).find((tr) => tr.dataset.object === object);
     const value = row && row.querySelector(`[data-measure="${measure}"] data`);
     let beside = text.querySelector(".beside");
@@ -262,7 +279,7 @@ function showMeasure(details) {
       beside = makeSvg("tspan", { class: "beside" });
       text.insertBefore(beside, text.querySelector("title"));
     }
-    beside.textContent = value && value.value ? ` ${measure} ${value.textContent}` : "";
+    beside.textContent = value && value.value ? ` ${value.textContent}` : "";
   }
 }
 
