@@ -1,4 +1,8 @@
-"""Charts of a report: a score over the rate, a line with its interval per model, as inline SVG."""
+"""Charts of a report: a score over the rate, a line per model, as inline SVG.
+
+Each line is the mean over the suites; around it stands its interval, or each suite where they are
+too few for one.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +13,29 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
+from scoring.aggregates import MEAN_COLUMNS
 from scoring.ratios import BLOCK, MODEL_KEYS, RATE, RATIO_COLUMNS
+from scoring.suite_tables import DROPBLOCK, DROPOUT, ModelAggregates
+from scoring.tags import parse_rate
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
+Floats = npt.NDArray[np.float64]
+
 N_COLOURS = 7
+FEWEST_FOR_A_BAND = 4
+"""Suites from which on an interval of their mean says more than the suites themselves."""
+MARKS = ("\u25cb", "\u25a1", "\u25b3")
+"""What stands for each of the suites that are drawn themselves, as the page's legend writes it."""
+_SUITE_MARKERS = ("o", "s", "^")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _DASHES = ("-", "--", ":", "-.")
+_SUITE = "test_suite"
 _INK, _GRID = "#010203", "#010204"
 _SERIES = tuple(f"#0102{number:02x}" for number in range(16, 16 + N_COLOURS))
 """Colours that the page's own take the place of, so that charts follow it into the dark."""
@@ -54,49 +70,76 @@ class ScoreCharts:
 def score_charts(
     dropout: pd.DataFrame | None,
     dropblock: pd.DataFrame | None,
-    models: Sequence[tuple[str, str]],
+    models: Sequence[ModelAggregates],
 ) -> list[ScoreCharts]:
     """Return the charts of every score of the ratio tables that some mutant has.
 
     Args:
         dropout: `mc_dropout_mutation_ratio.csv`, or None without MC-Dropout.
         dropblock: `mc_dropblock_mutation_ratio.csv`, or None without DropBlock.
-        models: Case study and name of each, in the order of the colours.
+        models: Means of each suite, in the order of the colours.
 
     Source: scoring.md, section 4, number 3.
     """
-    parts: list[tuple[str, pd.DataFrame]] = []
+    parts: list[tuple[str, pd.DataFrame, pd.DataFrame]] = []
     if dropout is not None:
-        parts.append(("MC-Dropout", dropout))
+        parts.append(("MC-Dropout", dropout, _of_suites(models, DROPOUT)))
     if dropblock is not None:
+        of_suites = _of_suites(models, DROPBLOCK)
         parts += [
-            (f"MC-DropBlock, block {block}", rows) for block, rows in dropblock.groupby(BLOCK)
+            (f"MC-DropBlock, block {block}", rows, of_suites[of_suites[BLOCK] == block])
+            for block, rows in dropblock.groupby(BLOCK)
         ]
-    canvases = [_Canvas(rows) for _, rows in parts]
+    keys = [model.key for model in models]
+    canvases = [_Canvas(rows, of_suites) for _, rows, of_suites in parts]
     found = []
     for column in RATIO_COLUMNS:
-        values = [rows[column].to_numpy(np.float64) for _, rows in parts]
+        values = [rows[column].to_numpy(np.float64) for _, rows, _ in parts]
         if not any(np.isfinite(value).any() for value in values):
             continue
-        widths = [rows[f"{column}_CI95"].to_numpy(np.float64) for _, rows in parts]
-        limits = _limits(np.concatenate(values), np.concatenate(widths))
+        reached = [*values, *(suites[column].to_numpy(np.float64) for _, _, suites in parts)]
+        if has_bands(models):
+            widths = [rows[f"{column}_CI95"].to_numpy(np.float64) for _, rows, _ in parts]
+            reached += [value + width for value, width in zip(values, widths, strict=True)]
+        limits = _limits(values, reached)
         panels = [
-            Panel(title, canvas.draw(column, models, limits, f"{column}{title}"))
-            for (title, _), canvas in zip(parts, canvases, strict=True)
+            Panel(title, canvas.draw(column, keys, limits, f"{column}{title}"))
+            for (title, _, _), canvas in zip(parts, canvases, strict=True)
         ]
         found.append(ScoreCharts(column, tuple(panels)))
     return found
 
 
-def _limits(values: np.ndarray, widths: np.ndarray) -> tuple[float, float]:
-    """Return the shared range of the panels; wide intervals are cut at what scores can be."""
-    known = values[np.isfinite(values)]
-    low, high = float(known.min()), float(known.max())
-    spread = np.nan_to_num(widths)
-    bottom = max(min(0.0, low), float(np.nanmin(values - spread)))
-    top = min(max(1.0, high), float(np.nanmax(values + spread)))
-    margin = 0.05 * (top - bottom) or 0.05
-    return bottom - margin, top + margin
+def has_bands(models: Sequence[ModelAggregates]) -> bool:
+    """Return whether lines have an interval around them, and not each suite beside them."""
+    return max(len(model.suites) for model in models) >= FEWEST_FOR_A_BAND
+
+
+def _of_suites(models: Sequence[ModelAggregates], operator: str) -> pd.DataFrame:
+    """Return the scores of every suite by itself: a row per model, suite and mutant."""
+    rows = []
+    for model in models:
+        for name, means in zip(model.suites, model.means, strict=True):
+            own = means.of_operator(operator)
+            for (_, tag), equivalent, values in zip(
+                own.mutants, own.equivalent, own.means, strict=True
+            ):
+                rate, _, block = tag.partition("_")
+                known = np.full(len(MEAN_COLUMNS), np.nan) if equivalent else values
+                keys = [*model.key, name, float(parse_rate(rate)), int(block or 0)]
+                rows.append([*keys, *known.tolist()])
+    return pd.DataFrame(rows, columns=[*MODEL_KEYS, _SUITE, RATE, BLOCK, *MEAN_COLUMNS])
+
+
+def _limits(values: Sequence[Floats], reached: Sequence[Floats]) -> tuple[float, float]:
+    """Return the shared range of the panels, from 0, or less where another tool's scores are.
+
+    It ends where the drawing does, and for scores that are shares at 1 at the latest.
+    """
+    known, drawn = (np.concatenate(each) for each in (values, reached))
+    low, high = float(np.nanmin(drawn)), float(np.nanmax(drawn))
+    most = max(1.0, float(np.nanmax(known)))
+    return min(0.0, low), min(most, high) or 1.0
 
 
 class _Canvas:
@@ -104,19 +147,25 @@ class _Canvas:
 
     Args:
         rows: Of the ratio table.
+        of_suites: The same of every suite by itself.
     """
 
-    def __init__(self, rows: pd.DataFrame) -> None:
+    def __init__(self, rows: pd.DataFrame, of_suites: pd.DataFrame) -> None:
         # Without pyplot: no window, and no state that outlives the figure. Names of models are
         # not drawn: they may hold what no font has, and the page has a legend.
         from matplotlib.figure import Figure
         from matplotlib.ticker import MaxNLocator
 
-        self._rows = rows
+        keys = list(MODEL_KEYS)
+        self._rows = {key: own.sort_values(RATE) for key, own in rows.groupby(keys)}
+        self._of_suites = {
+            key: dict(list(own.groupby(_SUITE))) for key, own in of_suites.groupby(keys)
+        }
+        self._suites = of_suites[_SUITE].unique().tolist()
         self._figure = Figure(figsize=(3.4, 2.5))
-        self._axes: Axes = self._figure.add_axes((0.15, 0.18, 0.82, 0.77))
+        self._axes: Axes = self._figure.add_axes((0.15, 0.18, 0.79, 0.77))
         axes, rates = self._axes, rows[RATE].to_numpy(np.float64)
-        margin = 0.05 * float(np.ptp(rates)) or 0.05
+        margin = 0.05 * float(np.ptp(rates)) or 0.5 * float(rates[0]) or 0.05
         axes.set_xlim(rates.min() - margin, rates.max() + margin)
         axes.set_xlabel("rate", color=_INK, fontsize=9)
         axes.tick_params(colors=_INK, labelsize=8.5)
@@ -126,6 +175,8 @@ class _Canvas:
         axes.spines[["left", "bottom"]].set_color(_INK)
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 5, 10]))
+        if len(set(rates.tolist())) == 1:
+            axes.set_xticks([rates[0]], [f"{rates[0]:g}"])
 
     def draw(
         self,
@@ -135,33 +186,62 @@ class _Canvas:
         salt: str,
     ) -> str:
         """Return the chart of one score."""
-        axes, rows = self._axes, self._rows
         drawn: list[Artist] = []
         for number, key in enumerate(models):
-            of_model = rows[(rows[list(MODEL_KEYS)] == list(key)).all(axis=1)].sort_values(RATE)
-            rates, means, widths = (
-                of_model[name].to_numpy(np.float64) for name in (RATE, column, f"{column}_CI95")
-            )
-            if not np.isfinite(means).any():
-                continue
-            colour = _SERIES[number % N_COLOURS]
-            drawn += axes.plot(
+            drawn += self._line(column, key, number, limits)
+        margin = 0.05 * (limits[1] - limits[0])
+        self._axes.set_ylim(limits[0] - margin, limits[1] + margin)
+        text = _inline(self._figure, salt)
+        for artist in drawn:
+            artist.remove()
+        return text
+
+    def _line(
+        self, column: str, key: tuple[str, str], number: int, limits: tuple[float, float]
+    ) -> list[Artist]:
+        """Draw the score of a model, and return what was drawn."""
+        if key not in self._rows:
+            return []
+        axes, rows = self._axes, self._rows[key]
+        rates, means, widths = (
+            rows[name].to_numpy(np.float64) for name in (RATE, column, f"{column}_CI95")
+        )
+        if not np.isfinite(means).any():
+            return []
+        suites = self._of_suites[key]
+        is_alone = len(suites) == 1
+        has_band = len(suites) >= FEWEST_FOR_A_BAND
+        colour = _SERIES[number % N_COLOURS]
+        drawn: list[Artist] = [
+            *axes.plot(
                 rates,
                 means,
                 color=colour,
                 linestyle=_DASHES[number % len(_DASHES)],
                 linewidth=1.8,
-                marker=_MARKERS[number % N_COLOURS],
+                marker=_MARKERS[number % N_COLOURS] if has_band or is_alone else "none",
                 markersize=4.5,
             )
-            if np.isfinite(widths).any():
-                band = (means - widths, means + widths)
-                drawn.append(axes.fill_between(rates, *band, color=colour, alpha=0.16, lw=0))
-        axes.set_ylim(*limits)
-        text = _inline(self._figure, salt)
-        for artist in drawn:
-            artist.remove()
-        return text
+        ]
+        if has_band and np.isfinite(widths).any():
+            # A mean of shares lies between 0 and 1, however far a t interval reaches.
+            band = (np.clip(means - widths, *limits), np.clip(means + widths, *limits))
+            drawn.append(axes.fill_between(rates, *band, color=colour, alpha=0.16, lw=0))
+        if has_band or is_alone:
+            return drawn
+        for suite, own in suites.items():
+            marker = _SUITE_MARKERS[self._suites.index(suite) % len(_SUITE_MARKERS)]
+            drawn += axes.plot(
+                own[RATE].to_numpy(np.float64),
+                own[column].to_numpy(np.float64),
+                color=colour,
+                linestyle="none",
+                marker=marker,
+                markersize=4.5,
+                markerfacecolor="none",
+                markeredgewidth=1.0,
+            )
+        return drawn
 
 
 def _inline(figure: object, salt: str) -> str:

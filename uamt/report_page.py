@@ -24,7 +24,7 @@ from uamt.report_cases import (
     Gallery,
     changed_number,
 )
-from uamt.report_charts import score_charts
+from uamt.report_charts import MARKS, has_bands, score_charts
 from uamt.report_numbers import Number
 from uamt.report_pictures import Box, Frame
 from uamt.report_provenance import Facts
@@ -73,6 +73,7 @@ def render(
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    verdict = judge(tables)
     environment.filters |= {"outline": outline, "score_name": score_name}
     raster_ids = {key: f"image-{number + 1}" for number, key in enumerate(gallery.rasters)}
     views = build_views(tables, gallery, raster_ids, experiment)
@@ -84,7 +85,10 @@ def render(
         for operator in (DROPOUT, DROPBLOCK)
     ]
     return environment.get_template("report.html").render(
-        verdict=judge(tables),
+        verdict=verdict,
+        extreme=verdict.strength,
+        rate_flags=(),
+        sums_ghosts=tables.rules.ghost_entropy == "sum",
         rule=tables.rule,
         rule_names=RULE_NAMES,
         how=HOW[tables.rule],
@@ -98,7 +102,9 @@ def render(
         measures={k: (MEASURE_NAMES[k], unit) for k, unit in measure_units(tables.rules).items()},
         rasters=[(raster_ids[key], raster) for key, raster in gallery.rasters.items()],
         cases=cases,
-        charts=score_charts(ratios[0], ratios[1], [model.key for model in tables.models]),
+        charts=score_charts(ratios[0], ratios[1], tables.models),
+        has_bands=has_bands(tables.models),
+        marks=MARKS,
         changed=_changed(tables),
         facts=facts,
         notes=gallery.notes,
@@ -203,7 +209,7 @@ class _Cases:
                     round(box.score, 2),
                     round(tag.x),
                     round(tag.y),
-                    *([tag.level, tag.leader] if tag.level or tag.leader else ()),
+                    *_unusual(tag),
                 ]
                 for tag in self.tags(case, frame.mutant, is_mutant=True)
                 for box in [tag.box]
@@ -234,6 +240,7 @@ class _Cases:
                 "is_ghost": bool(frame["is_ghost"].iloc[row]),
                 "n_found": number(row, "n_found", "whole"),
                 "n_missed": number(row, "n_missed", "whole"),
+                "n_passes": number(row, "n_passes", "whole"),
                 "measures": [(name, number(row, name, "two")) for name in MEASURES],
             }
             for row in case.objects
@@ -246,6 +253,14 @@ class _Cases:
             str(frame["object"].iloc[row]): self._objects.number(row, "ie", "two")
             for row in case.objects
         }
+
+
+def _unusual(tag: Tag) -> list[Any]:
+    """Return what most tags lack, and nothing of those that do."""
+    found = [tag.level, int(tag.is_end), tag.leader]
+    while found and not found[-1]:
+        found.pop()
+    return found
 
 
 def outline(boxes: Sequence[Box], kind: str = "", side_px: int = 0) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from runners.ledger import Ledger
+from scoring.layout import original_tag
 from scoring.tags import tag_order
 from uamt.plan_command import duration
 from uamt.presentation import count_of
@@ -110,17 +111,20 @@ def _times(experiment: Path | None) -> dict[str, str]:
     if experiment is None:
         return {}
     seconds: dict[str, float] = {}
-    units: dict[str, int] = {}
+    mutated: dict[str, int] = {}
+    originals: dict[str, int] = {}
     crashed: dict[str, int] = {}
     hosts: dict[str, set[str]] = {}
     for unit, entry in Ledger(experiment).latest().items():
         seconds[unit.model] = seconds.get(unit.model, 0.0) + entry.seconds
-        units[unit.model] = units.get(unit.model, 0) + 1
+        counts = originals if unit.tag == original_tag(unit.operator) else mutated
+        counts[unit.model] = counts.get(unit.model, 0) + 1
         crashed[unit.model] = crashed.get(unit.model, 0) + (entry.status == "runtime_error")
         hosts.setdefault(unit.model, set()).add(entry.host)
     return {
-        model: f"{duration(seconds[model])} of one worker's time, "
-        f"{count_of(units[model], 'unit')} (image x mutant) on "
+        model: f"{duration(seconds[model])} of one worker's time: "
+        f"{count_of(mutated.get(model, 0), 'image')} under a mutant, "
+        f"{count_of(originals.get(model, 0), 'image')} under an original, on "
         f"{count_of(len(hosts[model]), 'machine')}"
         f"{f', {crashed[model]} crashed' if crashed[model] else ''}"
         for model in seconds

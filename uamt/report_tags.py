@@ -9,7 +9,7 @@ import numpy as np
 
 from uamt.drawing import STYLES
 from uamt.report_pictures import Box
-from uamt.tag_places import place_tags
+from uamt.tag_places import Place, place_tags
 
 _HEIGHT, _CHARACTER = 0.034, 0.0195
 """Of a tag's line and of a character, as shares of the image's longer side."""
@@ -21,10 +21,12 @@ class Tag:
 
     Args:
         box: The detection.
-        x: Left end of the text, in pixels of the image.
+        x: Left end of the text, in pixels of the image; its right end where `is_end`.
         y: Its baseline.
         texts: What may be written: number, kind and class; number and class; the number alone.
         level: Which of them there is room for. An uncertainty stands behind the first only.
+        is_end: Whether the text ends at its place, which is left of the box, and may be shorter
+            than what was reckoned with.
         leader: Line from the box to a tag that had to move away, as the data of an SVG path.
     """
 
@@ -33,6 +35,7 @@ class Tag:
     y: float
     texts: tuple[str, ...]
     level: int
+    is_end: bool
     leader: str
 
     @property
@@ -72,16 +75,20 @@ def tags_of(
         sizes.append([(character * n, line), *((character * len(s), line) for s in shorter)])
     corners = [(box.x, box.y, box.x + box.width, box.y + box.height) for box in boxes]
     places = place_tags(np.array(corners).reshape(-1, 4), sizes, (width, height), line / 6)
-    return tuple(
-        Tag(
-            box,
-            round(place.x, 1),
-            round(place.y + 0.78 * line, 1),
-            of_box,
-            place.level,
-            "" if place.leader is None else _path(*place.leader),
-        )
-        for box, of_box, place in zip(boxes, texts, places, strict=True)
+    return tuple(_tag(*each, line) for each in zip(boxes, texts, places, strict=True))
+
+
+def _tag(box: Box, texts: tuple[str, ...], place: Place, line: float) -> Tag:
+    right, right_of_box = place.x + place.width, box.x + box.width
+    is_end = right <= box.x + 1 or abs(right - right_of_box) < 1
+    return Tag(
+        box,
+        round(right if is_end else place.x, 1),
+        round(place.y + 0.78 * line, 1),
+        texts,
+        place.level,
+        is_end,
+        "" if place.leader is None else _path(*place.leader),
     )
 
 

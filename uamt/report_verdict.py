@@ -15,6 +15,8 @@ from uamt.report_views import mutant_name
 
 Finding = Literal["unsettled", "alone", "clear", "unclear"]
 
+Strength = Literal["", "strong", "mild"]
+
 _SHARES = tuple(f"kill_share_{rule}{end}" for rule in KILL_RULES for end in ("", "_low", "_high"))
 
 
@@ -49,6 +51,8 @@ class Verdict:
 
     Args:
         finding: No share is settled; there is one suite; the first is clearly ahead, or is not.
+        strength: What all mutants are too much of to judge suites by: `strong` where every image
+            kills each of them, `mild` where none kills any; else nothing.
         ranked: Suites over all models, the strongest first.
         of_models: Suites of each model; those that are ranked, where there is one model.
         saturated: Those of `of_models` whose Img-MS is 1 by rule `any`.
@@ -59,6 +63,7 @@ class Verdict:
     """
 
     finding: Finding
+    strength: Strength
     ranked: tuple[Standing, ...]
     of_models: tuple[Standing, ...]
     saturated: tuple[Standing, ...]
@@ -85,6 +90,7 @@ def judge(tables: ReportTables) -> Verdict:
     columns = ("mutants", *STATES, "rules_differ", "strict_differs")
     return Verdict(
         finding=_finding(ranked, tables.rule),
+        strength=_strength(of_models, tables.rule),
         ranked=tuple(ranked),
         of_models=tuple(of_models),
         saturated=tuple(s for s in of_models if s.numbers["img_ms_any"].exact == 1),
@@ -120,6 +126,13 @@ def _finding(ranked: list[Standing], rule: str) -> Finding:
     if len(ranked) == 1:
         return "alone"
     return "clear" if ranked[1].numbers["behind_low"].exact > 0 else "unclear"
+
+
+def _strength(of_models: list[Standing], rule: str) -> Strength:
+    shares = {standing.numbers[f"kill_share_{rule}"].exact for standing in of_models}
+    if shares == {1.0}:
+        return "strong"
+    return "mild" if shares == {0.0} else ""
 
 
 def _disagreements(tables: ReportTables) -> list[Disagreement]:

@@ -54,12 +54,19 @@ TERMS: Mapping[str, tuple[str, str]] = {
         "interval over images. It still tells suites apart where Img-MS is 1 for all of them.",
     ),
     "img-ms": ("Img-MS", "The share of mutants that at least one image of the suite kills."),
-    "obj-ms": ("Obj-MS", "The share of objects missed or ghosted, over passes, images, mutants."),
-    "ms-iou": ("MS_iou", "How much of the boxes' overlap is lost, over objects, images, mutants."),
+    "obj-ms": (
+        "Obj-MS",
+        "The share of objects missed or ghosted, over passes, images, mutants: 0 where all match.",
+    ),
+    "ms-iou": (
+        "MS_iou",
+        "How much of the boxes' overlap is lost, over objects, images, mutants; 0 if none moves.",
+    ),
     "ua-ms": (
         "UA-MS",
         "15 uncertainty-aware mutation scores: how much five measures of uncertainty change under "
-        "a mutant, for matched, missed and ghost objects. The largest is shown.",
+        "a mutant, for matched, missed and ghost objects; 0 where nothing changes. The largest is "
+        "shown.",
     ),
     "mildest": ("mildest kill", "The smallest rate of a mutant that some image kills."),
     "saturated": (

@@ -171,8 +171,9 @@ class _Near:
 
 
 def _sizes(areas: Floats) -> Floats:
-    sides: Floats = np.maximum(1.0, areas[:, 2:] - areas[:, :2])
-    return sides.prod(axis=1)
+    sides = np.maximum(1.0, areas[:, 2:] - areas[:, :2])
+    sizes: Floats = sides[:, 0] * sides[:, 1]
+    return sizes
 
 
 def _gaps(areas: Floats, box: Floats) -> Floats:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from PIL import Image
 
 from scoring.detections import Detections
 from scoring.passes import Passes
-from scoring.tracks import track
-from uamt.drawing import STYLES, brightened, draw_pass
+from scoring.tracks import Tracks, track
+from uamt.drawing import STYLES, brightened, draw_marks, marks_of_mutant, marks_of_original
+
+SIDES = (marks_of_original, marks_of_mutant)
 
 
 def colours(picture: Image.Image) -> set[tuple[int, ...]]:
@@ -20,7 +24,7 @@ def rgb(kind: str) -> tuple[int, int, int]:
     return (int(code[:2], 16), int(code[2:4], 16), int(code[4:], 16))
 
 
-def tracks_of(original: list[list[float]], mutant: list[list[float]]) -> object:
+def tracks_of(original: list[list[float]], mutant: list[list[float]]) -> Tracks:
     def passes(boxes: list[list[float]]) -> Passes:
         n = len(boxes)
         if not n:
@@ -36,24 +40,24 @@ def tracks_of(original: list[list[float]], mutant: list[list[float]]) -> object:
     return track(passes(original), passes(mutant))
 
 
-def test_each_kind_is_drawn_in_its_colour_on_its_side() -> None:
+def drawn(original: list[list[float]], mutant: list[list[float]]) -> tuple[set[Any], set[Any]]:
+    """Colours of what the original found in a pass, and of what the mutant found."""
     image = Image.new("RGB", (100, 80), "white")
+    tracks = tracks_of(original, mutant)
+    sides = (marks_of(tracks, 0, ("background", "cat")) for marks_of in SIDES)
+    left, right = (colours(draw_marks(image, marks, 400)) for marks in sides)
+    return left, right
+
+
+def test_each_kind_is_drawn_in_its_colour_on_its_side() -> None:
     here, there = [10.0, 30, 40, 60], [60.0, 30, 90, 60]
-    drawn = draw_pass(image, tracks_of([here, there], [here]), 0, ("background", "cat"), 400)  # type: ignore[arg-type]
-    assert drawn.size == (808, 320)
-    left, right = drawn.crop((0, 0, 400, 320)), drawn.crop((408, 0, 808, 320))
-    assert {rgb("match"), rgb("miss")} <= colours(left)
-    assert rgb("match") in colours(right)
-    assert rgb("miss") not in colours(right)
-    ghost = draw_pass(image, tracks_of([], [here]), 0, (), 400)  # type: ignore[arg-type]
-    assert rgb("ghost") in colours(ghost.crop((408, 0, 808, 320)))
-    assert colours(ghost.crop((0, 0, 400, 320))) == {(255, 255, 255)}
-
-
-def test_a_pass_without_detections_is_the_bare_image_twice() -> None:
-    image = Image.new("RGB", (50, 50), "green")
-    drawn = draw_pass(image, tracks_of([], []), 0)  # type: ignore[arg-type]
-    assert colours(drawn) == {(0, 128, 0), (255, 255, 255)}
+    left, right = drawn([here, there], [here])
+    assert {rgb("match"), rgb("miss")} <= left
+    assert rgb("match") in right
+    assert rgb("miss") not in right
+    left, right = drawn([], [here])
+    assert left == {(255, 255, 255)}
+    assert rgb("ghost") in right
 
 
 def test_dark_images_are_brightened_and_others_left_alone() -> None:

@@ -253,7 +253,7 @@ def test_a_run_leads_to_its_own_pictures(
     settings = manifest["models"]["demo_retinanet"]["settings"]
     assert settings["model"]["state_sha256"] in words
     assert f"torch {settings['versions']['torch']}" in words
-    assert "10 units (image x mutant) on 1 machine" in words
+    assert "6 images under a mutant, 4 images under an original, on 1 machine" in words
     assert "uamt run " in " ".join(e.text for e in page.all("dd"))
 
 

@@ -196,13 +196,13 @@ def test_numbers_that_the_script_shows_are_those_of_the_tables(opened: Opened, m
 def test_the_uncertainty_beside_boxes_can_be_chosen(opened: Opened) -> None:
     case = shown(opened, "details.case[open]").first
     opened.tab.select_option("#choose-measure", "var")
-    tags = case.locator("[data-side=mutant] text").all()
+    tags = case.locator('[data-side=mutant] text[data-level="0"]').all()
     assert tags
     for tag in tags:
         number = tag.get_attribute("data-object")
         value = case.locator(f'tr[data-object="{number}"] [data-measure=var]').inner_text()
         beside = tag.locator(".beside").text_content()
-        assert beside == ("" if value == "-" else f" var {value}")
+        assert beside == ("" if value == "-" else f" {value}")
 
 
 def test_one_model_and_suite_at_a_time(opened: Opened) -> None:

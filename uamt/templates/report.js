@@ -249,12 +249,14 @@ function enlarged(item) {
   const { width, height } = svg.viewBox.baseVal;
   svg.style.setProperty("--unit", `${Math.max(width, height)}px`);
   const texts = [];
-  for (const [kind, object, label, score, x, y, level = 0, leader = ""] of tagsOf(item)) {
+  for (const [kind, object, label, score, x, y, ...unusual] of tagsOf(item)) {
+    const [level = 0, isEnd = 0, leader = ""] = unusual;
     for (const name of leader ? ["under", kind] : []) {
       svg.append(makeSvg("path", { class: `leader ${name}`, d: leader }));
     }
     const written = tagTexts(kind, object, label)[level];
     const place = { class: kind, x, y, "data-object": object, "data-level": level };
+    if (isEnd) place["text-anchor"] = "end";
     const text = makeSvg("text", place, written);
     text.append(makeSvg("title", {}, `${kind}: ${label}, score ${score.toFixed(2)}`));
     texts.push(text);
