@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -56,118 +57,148 @@ def place_tags(
         picture: Its width and height, in pixels.
         pad: How far a tag stays from other boxes, in pixels.
     """
-    around = boxes + np.array([-pad, -pad, pad, pad])
-    taken = np.full((len(boxes), 4), np.nan)
-    chosen: list[_Candidate | None] = [None] * len(boxes)
     is_full = len(boxes) > _MANY
     steps = _STEPS[:2] if is_full else _STEPS
+    around = boxes + np.array([-pad, -pad, pad, pad])
+    tags = [
+        _Tag(box, np.delete(around, i, axis=0), texts, picture, steps)
+        for i, (box, texts) in enumerate(zip(boxes, sizes, strict=True))
+    ]
+    # What has no place yet takes no room.
+    taken = np.zeros((len(boxes), 4))
     for _ in range(1 if is_full else _SWEEPS):
-        is_changed = False
-        for i, texts in enumerate(sizes):
-            last = chosen[i]
-            others = np.delete(taken, i, axis=0)
-            others = others[~np.isnan(others[:, 0])]
-            if last is not None and last.is_plain and not _shared(last.area[None], others).any():
-                continue
-            near = _Near(boxes[i], np.delete(around, i, axis=0), others, picture, texts[0])
-            best = near.best(texts, steps)
-            is_changed |= last is None or not np.array_equal(best.area, last.area)
-            chosen[i], taken[i] = best, best.area
-        if not is_changed:
+        before = taken.copy()
+        for i, tag in enumerate(tags):
+            taken[i] = tag.settle(np.delete(taken, i, axis=0))
+        if np.array_equal(before, taken):
             break
-    return [one.place(boxes[i]) for i, one in enumerate(chosen) if one is not None]
+    return [tag.place() for tag in tags]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Candidate:
-    area: Floats
-    level: int
-    is_moved: bool
-    is_plain: bool
-    """Whole, at its box, and clear of everything else."""
-
-    def place(self, box: Floats) -> Place:
-        x1, y1, x2, y2 = (float(value) for value in self.area)
-        leader = None
-        if self.is_moved:
-            middle = ((box[0] + box[2]) / 2, (box[1] + box[3]) / 2)
-            end = (min(max(middle[0], x1), x2), min(max(middle[1], y1), y2))
-            start = (min(max(end[0], box[0]), box[2]), min(max(end[1], box[1]), box[3]))
-            leader = (float(start[0]), float(start[1])), (float(end[0]), float(end[1]))
-        return Place(x1, y1, x2 - x1, y2 - y1, self.level, leader)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Near:
-    """What a tag has to keep clear of.
+class _Choices:
+    """Where a tag may stand.
 
     Args:
-        box: Its own object.
-        objects: (M, 4) the others, and a little around them.
-        tags: (K, 4) the tags that have a place.
-        picture: Width and height.
-        whole: Width and height of its longest text.
+        areas: (C, 4) x1, y1, x2, y2.
+        levels: (C,) which of its texts stands there.
+        is_moved: (C,) whether that is away from the box.
+        cost: (C,) of each, other tags apart.
+        is_plain: (C,) whether it is the whole text, at the box and clear of other objects.
     """
 
-    box: Floats
-    objects: Floats
-    tags: Floats
-    picture: Point
-    whole: Point
+    areas: Floats
+    levels: npt.NDArray[np.int64]
+    is_moved: npt.NDArray[np.bool_]
+    cost: Floats
+    is_plain: npt.NDArray[np.bool_]
 
-    def best(self, texts: Sequence[Point], steps: Sequence[float]) -> _Candidate:
-        """Return the best place; those at the box are tried alone first: most tags find one."""
-        cost, near = self.cheapest(texts[:1], steps[:1])
-        if near.is_plain:
-            return near
-        any_cost, found = self.cheapest(texts, steps)
-        return found if any_cost < cost else near
 
-    def cheapest(self, texts: Sequence[Point], steps: Sequence[float]) -> tuple[float, _Candidate]:
-        """Return the cost of the cheapest place for one of the texts, and that place."""
-        of_text = [self.areas(text, steps) for text in texts]
-        areas = np.concatenate(of_text)
-        levels = np.repeat(np.arange(len(texts)), [len(one) for one in of_text])
-        size, high = self.whole[0] * self.whole[1], self.whole[1]
-        on_tags = _shared(areas, self.tags).sum(axis=1)
-        on_objects = _shared(areas, self.objects)
-        on_own = _shared(areas, self.box[None])[:, 0]
-        gap = _gaps(areas, self.box)
+class _Tag:
+    """A tag that looks for its place.
+
+    Args:
+        box: (4,) its own object.
+        objects: (M, 4) the others, and a little around them.
+        texts: Width and height of each, the longest first.
+        picture: Width and height.
+        steps: How far it may move, in heights.
+    """
+
+    def __init__(
+        self,
+        box: Floats,
+        objects: Floats,
+        texts: Sequence[Point],
+        picture: Point,
+        steps: tuple[float, ...],
+    ) -> None:
+        self._box, self._objects, self._texts = box, objects, texts
+        self._picture, self._steps = np.array(picture), steps
+        # Most tags find a place at their box, so that the others are seldom worth looking at.
+        self._near = self._choices(texts[:1], steps[:1])
+        self._all: _Choices | None = None
+        self._chosen = self._near, 0
+
+    def settle(self, others: Floats) -> Floats:
+        """Take the best place beside other tags (K, 4), and return it."""
+        best, is_plain = self._cheapest(self._near, others)
+        choices = self._near
+        if not is_plain:
+            if self._all is None:
+                self._all = self._choices(self._texts, self._steps)
+            choices = self._all
+            best, _ = self._cheapest(choices, others)
+        self._chosen = choices, best
+        area: Floats = choices.areas[best]
+        return area
+
+    def _cheapest(self, choices: _Choices, others: Floats) -> tuple[int, bool]:
+        """Return which place costs least, and whether nothing is wrong with it."""
+        size = self._texts[0][0] * self._texts[0][1]
+        on_tags = _shared(choices.areas, others).sum(axis=1)
+        best = int((choices.cost + _ON_TAG / size * on_tags).argmin())
+        return best, bool(choices.is_plain[best] and not on_tags[best])
+
+    def _choices(self, texts: Sequence[Point], steps: tuple[float, ...]) -> _Choices:
+        areas = np.concatenate([self._areas(text, steps) for text in texts])
+        levels = np.repeat(np.arange(len(texts)), len(areas) // len(texts))
+        size, high = self._texts[0][0] * self._texts[0][1], self._texts[0][1]
+        on_objects = _shared(areas, self._objects)
+        on_own = _shared(areas, self._box[None])[:, 0]
+        share_of_own = on_own / _sizes(self._box[None])
+        gap = _gaps(areas, self._box)
         is_moved = gap > 0.35 * high
         cost = (
-            _ON_TAG * on_tags / size
-            + _ON_OBJECT * on_objects.sum(axis=1) / size
-            + _SHARE_OF_OBJECT * (on_objects / _sizes(self.objects)).sum(axis=1)
-            + _SHARE_OF_OWN * (on_own / _sizes(self.box[None]) + 0.1 * on_own / size)
-            + np.where(is_moved, _MOVED, 0.0)
-            + _PER_HEIGHT * gap / high
+            _ON_OBJECT / size * on_objects.sum(axis=1)
+            + _SHARE_OF_OBJECT * (on_objects / _sizes(self._objects)).sum(axis=1)
+            + _SHARE_OF_OWN * (share_of_own + 0.1 / size * on_own)
+            + _MOVED * is_moved
+            + _PER_HEIGHT / high * gap
             + np.array(_SHORTER)[levels]
             # Of equal places the first, above left of the box.
             + 1e-4 * np.arange(len(areas))
         )
-        best = int(cost.argmin())
-        is_clear = not (on_tags[best] or on_objects[best].any() or is_moved[best])
-        is_plain = is_clear and not levels[best] and bool(cost[best] < _MOVED)
-        found = _Candidate(areas[best], int(levels[best]), bool(is_moved[best]), is_plain)
-        return float(cost[best]), found
+        is_plain = (levels == 0) & ~is_moved & (cost < _MOVED) & ~on_objects.any(axis=1)
+        return _Choices(areas, levels, is_moved, cost, is_plain)
 
-    def areas(self, text: Point, steps: Sequence[float]) -> Floats:
+    def _areas(self, text: Point, steps: tuple[float, ...]) -> Floats:
         """Return candidates (C, 4) around the box, the nearest first, and inside of it."""
-        x1, y1, x2, y2 = self.box
-        wide, high = text
-        columns, rows = (x1, x2 - wide, (x1 + x2 - wide) / 2), (y1, (y1 + y2 - high) / 2, y2 - high)
-        corners = []
-        for step in steps:
-            off = step * high
-            above, below, left, right = y1 - high - off, y2 + off, x1 - wide - off, x2 + off
-            corners += [(x, y) for y in (above, below) for x in columns]
-            corners += [(x, y) for x in (right, left) for y in rows]
-            corners += [(x, y) for x in (right, left) for y in (above, below)]
-            if not step:
-                corners += [(x, y) for y in (rows[0], rows[2]) for x in columns[:2]]
         size = np.array(text)
-        upper_left = np.clip(np.array(corners), 0.0, np.maximum(0.0, np.array(self.picture) - size))
+        corners = _corners(steps) @ np.array([*self._box, *text])
+        upper_left = np.clip(corners, 0.0, np.maximum(0.0, self._picture - size))
         return np.hstack([upper_left, upper_left + size])
+
+    def place(self) -> Place:
+        """Return the place that was taken last."""
+        choices, best = self._chosen
+        x1, y1, x2, y2 = choices.areas[best].tolist()
+        leader = None
+        if choices.is_moved[best]:
+            left, top, right, bottom = self._box.tolist()
+            end = (min(max((left + right) / 2, x1), x2), min(max((top + bottom) / 2, y1), y2))
+            start = (min(max(end[0], left), right), min(max(end[1], top), bottom))
+            leader = start, end
+        return Place(x1, y1, x2 - x1, y2 - y1, int(choices.levels[best]), leader)
+
+
+@lru_cache(maxsize=8)
+def _corners(steps: tuple[float, ...]) -> Floats:
+    """Return what x1, y1, x2, y2 of a box and width and height of a tag are multiplied with, so
+    that upper left corners (C, 2) come out.
+    """
+    x1, y1, x2, y2, wide, high = np.eye(6)
+    columns, rows = (x1, x2 - wide, (x1 + x2 - wide) / 2), (y1, (y1 + y2 - high) / 2, y2 - high)
+    corners = []
+    for step in steps:
+        off = step * high
+        above, below, left, right = y1 - high - off, y2 + off, x1 - wide - off, x2 + off
+        corners += [(x, y) for y in (above, below) for x in columns]
+        corners += [(x, y) for x in (right, left) for y in rows]
+        corners += [(x, y) for x in (right, left) for y in (above, below)]
+        if not step:
+            corners += [(x, y) for y in (rows[0], rows[2]) for x in columns[:2]]
+    return np.array(corners)
 
 
 def _sizes(areas: Floats) -> Floats:
