@@ -1,0 +1,143 @@
+"""What a report says of mutants too strong or too mild, of few images, and of few suites."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from scoring.detections import Detections
+from scoring.layout import Branch, original_tag
+from scoring.ratios import mutation_ratio
+from scoring.results import read_results
+from scoring.suite_tables import ModelAggregates, aggregate
+from tests.study.tables import write_results
+from tests.uamt.conftest import Command
+from tests.uamt.report_reader import Page, check_cell
+from tests.uamt.report_trees import scene, write_all
+from uamt.report_charts import score_charts
+
+SCORE = "[match] iou_mean"
+
+
+@pytest.fixture(autouse=True)
+def one_chart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("uamt.report_charts.RATIO_COLUMNS", (SCORE,))
+
+
+def tree(root: Path, images: Sequence[str], *, misses_all: bool) -> Path:
+    """Predictions of mutants that miss everything in every pass, or nothing in any."""
+    random = np.random.default_rng(0)
+    branch = Branch("mc_dropout", "net", "day")
+    for image in images:
+        found = scene(random, 3, 3)
+        mutated = Detections.empty(3) if misses_all else found
+        write_all(branch.folder(root, original_tag("mc_dropout"), image), [found] * 4)
+        for tag in ("0.1", "0.4"):
+            write_all(branch.folder(root, tag, image), [mutated] * 4)
+    return root
+
+
+def page_of(root: Path, uamt: Command) -> Page:
+    assert uamt("score", root)[0] == 0
+    assert uamt("report", root)[0] == 0
+    page = Page(root / "report.html")
+    for cell in page.cells:
+        check_cell(cell, root / "scores")
+    return page
+
+
+def headline(page: Page) -> str:
+    return next(element.text for element in page.all("h1"))
+
+
+def lead(page: Page) -> str:
+    """The sentence below the headline, without its marks and numbers' cells."""
+    found = re.search(r'<p class="lead">(.*?)</p>', page.path.read_text("utf-8"), re.DOTALL)
+    assert found
+    return " ".join(re.sub(r"<[^>]*>", "", found[1]).split())
+
+
+class TestStrength:
+    def test_kills_of_everything_are_no_praise(self, tmp_path: Path, uamt: Command) -> None:
+        page = page_of(tree(tmp_path / "root", "abcd", misses_all=True), uamt)
+        assert headline(page) == "These mutants are too strong to judge the suite"
+        said = lead(page)
+        assert "every image kills every mutant significantly" in said
+        assert "100% are kills (95% interval 100% to 100%)" in said
+
+    def test_no_kill_at_all_is_no_verdict(self, tmp_path: Path, uamt: Command) -> None:
+        page = page_of(tree(tmp_path / "root", "abcd", misses_all=False), uamt)
+        assert headline(page) == "These mutants are too mild to judge the suite"
+        said = lead(page)
+        assert "no image kills any mutant significantly" in said
+
+    def test_two_images_have_no_interval(self, tmp_path: Path, uamt: Command) -> None:
+        page = page_of(tree(tmp_path / "root", "ab", misses_all=True), uamt)
+        assert "100% are kills (2 images: too few for an interval)" in lead(page)
+        text = page.path.read_text(encoding="utf-8")
+        assert "(- to -)" not in re.sub(r"<[^>]*>", "", text)
+
+
+class TestCharts:
+    def made(self, root: Path, number: int) -> list[ModelAggregates]:
+        suites = {f"suite_{k}": ["a", "b", "c"] for k in range(number)}
+        write_results(root, suites, mutants=(("mc_dropout", "0.1"), ("mc_dropout", "0.5")))
+        return list(aggregate(read_results(root)))
+
+    def chart(self, models: list[ModelAggregates], spread: float = 5.0) -> str:
+        """The chart of a score whose interval is wider than any score can be."""
+        ratio = mutation_ratio({m.key: m.means for m in models}, "mc_dropout")
+        ratio[SCORE], ratio[f"{SCORE}_CI95"] = 0.4, spread
+        (charts,) = score_charts(ratio, None, models)
+        (panel,) = charts.panels
+        return panel.svg
+
+    def test_a_band_of_shares_ends_at_0_and_1(self, tmp_path: Path) -> None:
+        svg = self.chart(self.made(tmp_path, 4))
+        ends = heights_of_bands(svg)
+        assert min(ends) == pytest.approx(height_of(svg, "1.0"), abs=0.01)
+        assert max(ends) == pytest.approx(height_of(svg, "0.0"), abs=0.01)
+
+    def test_a_narrow_band_is_as_wide_as_its_interval(self, tmp_path: Path) -> None:
+        svg = self.chart(self.made(tmp_path, 4), 0.2)
+        (zero, one) = (height_of(svg, text) for text in ("0.0", "0.4"))
+        ends = heights_of_bands(svg)
+        assert max(ends) - min(ends) == pytest.approx(zero - one, rel=0.01)
+
+    def test_three_suites_are_marked_and_have_no_band(self, tmp_path: Path) -> None:
+        svg = self.chart(self.made(tmp_path, 3))
+        assert heights_of_bands(svg) == []
+        marks = re.findall(r'<use xlink:href="#(\w+)"[^>]*fill-opacity: 0; stroke: var', svg)
+        assert len(marks) == 6
+        assert len(set(marks)) == 3
+
+    def test_the_label_of_the_one_rate_is_whole(self, tmp_path: Path) -> None:
+        write_results(tmp_path, {"day": ["a", "b"]}, mutants=(("mc_dropout", "0.15"),))
+        svg = self.chart(list(aggregate(read_results(tmp_path))))
+        assert ">0.15</text>" in svg
+
+
+def heights_of_bands(svg: str) -> list[float]:
+    """Where the corners of bands are, in pixels from above."""
+    shapes = re.findall(
+        r'd="([^"]*)"/>\s*</defs>\s*<g[^>]*>\s*<use [^>]*y="([\d.]+)" style="[^"]*opacity: 0.16"',
+        svg,
+    )
+    return [
+        float(y) + float(offset)
+        for shape, offset in shapes
+        for y in re.findall(r"[ML] [\d.]+ (-?[\d.]+)", shape)
+    ]
+
+
+def height_of(svg: str, text: str) -> float:
+    """Where the grid line of a label is: labels stand in the group of their line."""
+    (group,) = re.findall(
+        rf'<use [^>]*y="([\d.]+)"[^>]*>\s*</g>\s*</g>\s*<g>\s*<text [^>]*anchor: end[^>]*>{text}<',
+        svg,
+    )
+    return float(group)
