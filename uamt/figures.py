@@ -100,6 +100,11 @@ def verdict_text(scene: Scene) -> str:
     verb = "kills" if is_kill else "does not kill"
     if not changed:
         return f"{text}: the image does not kill the mutant."
+    if is_kill and changed == 1:
+        return (
+            f"{text}, and of so few passes one is significant already (p = {p_value:.2g}): the "
+            f"image kills the mutant."
+        )
     return f"{text}: the image {verb} the mutant significantly (p = {p_value:.2g})."
 
 

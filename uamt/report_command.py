@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
 
 from uamt.gathered import Gathering, add_options, missing_rows
@@ -73,12 +74,19 @@ def run(arguments: argparse.Namespace) -> Outcome:
     notes, without_row = Notes(), missing_rows(written.models)
     for note in (*written.notes, *without_row):
         notes.say(note)
+    gate = shlex.join(["uamt", "suites", arguments.results])
+    following = [(f"{gate} --fail-under kill_share=.5", "for CI (docs/gate.md)")]
+    if written.show:
+        following.insert(0, (written.show, "one kill as a picture of its own"))
     return Outcome(
         f"One page of {count_of(len(written.models), 'model')}, with "
         f"{count_of(written.n_cases, 'picture')} of an image under a mutant; "
         f"{count_of(written.n_tables, 'table')} behind its numbers written.",
         INCOMPLETE if without_row else DONE,
         paths={"tables": written.results.resolve(), "report": written.page.resolve()},
+        then=following[0][0],
+        why=following[0][1],
+        also=following[1:],
         counts={
             "models": len(written.models),
             "pictures": written.n_cases,

@@ -13,7 +13,7 @@ from scoring.files import write_atomic
 from scoring.suite_tables import ModelAggregates, write_tables
 from uamt.gathered import Gathering, gather
 from uamt.label_names import read_label_names
-from uamt.report_cases import build_gallery
+from uamt.report_cases import Gallery, build_gallery
 from uamt.report_command import PICTURES
 from uamt.report_page import render
 from uamt.report_place import ImageFiles, Place, find_place, parse_images
@@ -74,6 +74,7 @@ class Written:
         n_cases: Pictures of an image under a mutant.
         n_images: Images with pixels on the page.
         notes: What was left out.
+        show: The command that draws the first of the pictures larger; None without pictures.
     """
 
     page: Path
@@ -83,6 +84,7 @@ class Written:
     n_cases: int
     n_images: int
     notes: tuple[str, ...]
+    show: str | None
 
 
 def make_report(
@@ -142,7 +144,37 @@ def _write(
         len(gallery.cases),
         len(gallery.rasters),
         tuple(gallery.notes),
+        _show_command(models, gallery, place.experiment, images, request),
     )
+
+
+def _show_command(
+    models: Sequence[ModelAggregates],
+    gallery: Gallery,
+    experiment: Path | None,
+    images: Mapping[str, Path],
+    request: Request,
+) -> str | None:
+    """Return `uamt show` of the first picture: the mildest kill of a suite, if there is a kill."""
+    if experiment is None or not gallery.cases:
+        return None
+    case = gallery.cases[0]
+    model = models[case.model].results
+    scores = model.suites[case.suite].scores
+    operator, tag = scores.mutants[case.mutant]
+    stem = scores.stems[case.image]
+    words = ["--mutant", tag, "--root", str(experiment)]
+    if len(models) > 1:
+        words += ["--model", model.model]
+    if len(model.suites) > 1:
+        words += ["--suite", scores.suite]
+    if sum(other == tag for _, other in scores.mutants) > 1:
+        words += ["--operator", operator]
+    folder = images.get(scores.suite, images.get(""))
+    words += [] if folder is None else ["--images", str(folder)]
+    words += [] if request.label_names is None else ["--label-names", str(request.label_names)]
+    image = [stem, *words] if not stem.startswith("-") else [*words, "--", stem]
+    return shlex.join(["uamt", "show", *image])
 
 
 def report(

@@ -229,3 +229,21 @@ def test_no_bar_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     with step_progress(1, "reading", "table") as step:
         step()
     assert capsys.readouterr().err == ""
+
+
+def test_a_command_in_an_environment_that_is_not_active_begins_with_activating_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from uamt.commands import _in_this_shell
+
+    activate = tmp_path / "an environment" / "bin" / "activate"
+    monkeypatch.setattr("sys.prefix", str(activate.parents[1]))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    assert _in_this_shell("uamt doctor --help") == "uamt doctor --help"
+    activate.parent.mkdir(parents=True)
+    activate.touch()
+    there = "source 'an environment/bin/activate' && uamt doctor --help"
+    assert _in_this_shell("uamt doctor --help") == there
+    (tmp_path / "uamt").touch(mode=0o755)
+    assert _in_this_shell("uamt doctor --help") == "uamt doctor --help"

@@ -135,6 +135,19 @@ def test_the_same_results_give_the_same_bytes(report: Page, uamt: Command) -> No
     assert report.path.read_bytes() == before
 
 
+def test_a_kill_of_the_page_is_drawn_next(
+    report: Page, made: Path, uamt: Command, tmp_path: Path
+) -> None:
+    """The command that comes next draws the first picture of the page."""
+    _, out, _ = uamt("report", made / "root", "--images", made / "pictures")
+    (following,) = [line for line in out.splitlines() if line.startswith("Next: ")]
+    words = shlex.split(following.removeprefix("Next: "), comments=True)
+    code, out, err = uamt(*words[1:], "--out", tmp_path / "kill.png")
+    assert (code, err) == (0, "")
+    assert "the image kills the mutant" in out
+    assert (tmp_path / "kill.png").is_file()
+
+
 def test_predictions_decide_what_frames_show(report: Page, made: Path) -> None:
     """Tags of a frame name class and score of what the prediction file of the pass holds."""
     passes = pd.read_csv(made / "root" / "scores" / "report_passes.csv")
@@ -205,9 +218,10 @@ def test_without_pictures_the_page_says_so(made: Path, tmp_path: Path, uamt: Com
 
 def test_scores_alone_are_enough(made: Path, tmp_path: Path, uamt: Command) -> None:
     scores = Path(shutil.copytree(made / "root" / "scores", tmp_path / "alone"))
-    code, _, err = uamt("report", scores, "--out", tmp_path / "page.html")
+    code, out, err = uamt("report", scores, "--out", tmp_path / "page.html")
     assert code == 0
     assert "note: Pictures are left out: nothing says where the predictions lie" in err
+    assert f"Next: uamt suites {scores} --fail-under kill_share=.5   # for CI" in out
     check_all(Page(tmp_path / "page.html"), scores)
     code, _, err = uamt(
         *("report", scores, "--out", tmp_path / "again.html", "--images", made / "pictures"),
