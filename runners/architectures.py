@@ -58,6 +58,10 @@ def unknown_model(name: str, known: Sequence[str]) -> ConfigError:
             f"model {name!r}: did you mean {module}:FUNCTION? FUNCTION is the one in that file "
             f"that returns the model"
         )
+    if file.is_dir():
+        return ConfigError(
+            f"model {name!r}: expected a detector, got a folder; images are given with --images"
+        )
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
     return ConfigError(
         f"model {name!r}: no such detector; "

@@ -81,7 +81,11 @@ def strict_remark(
     if not changes and not is_other_order:
         return ""
     names = ", ".join(suite for _, suite in orders[1])
-    order = f"by kill share the suites then rank {names}" if is_other_order else "their order stays"
+    order = (
+        f"by kill share the suites then rank {names}"
+        if is_other_order
+        else "the suites keep their order"
+    )
     n_mutants = sum(len(suite.mutants) for suite in suites)
     changed = f"{n_changed} of {n_mutants} mutants count otherwise"
     listed = f": {'; '.join(changes)}" if changes else ""

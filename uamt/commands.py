@@ -68,8 +68,9 @@ def _in_this_shell(command: str) -> str:
 
 
 def _score_text(summary: pd.DataFrame, sentences: Sequence[str]) -> str:
-    """Return the table of suites, what its columns mean, and what it says."""
-    said = "\n".join(paragraph(sentence) for sentence in (*sentences, KILL_SHARE_MEANING))
+    """Return the table of suites, what its columns mean, and what it says, the verdict first."""
+    first, *further = sentences
+    said = "\n".join(map(paragraph, (first, KILL_SHARE_MEANING, *further)))
     return f"{console_table(summary, terminal_width())}\n\n{paragraph(LEGEND)}\n\n{said}"
 
 

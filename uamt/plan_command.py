@@ -170,14 +170,14 @@ def _costs(
 
 
 def duration(seconds: float) -> str:
-    """Return a time in two units at most.
+    """Return a time in two units at most, from a second up.
 
     Example:
-        >>> duration(8.4), duration(167), duration(5000), duration(200000)
-        ('8 s', '2 min 47 s', '1 h 23 min', '2 d 8 h')
+        >>> duration(0.2), duration(8.4), duration(167), duration(5000), duration(200000)
+        ('1 s', '8 s', '2 min 47 s', '1 h 23 min', '2 d 8 h')
     """
     if seconds < 100:
-        return f"{seconds:.0f} s"
+        return f"{max(seconds, 1):.0f} s"
     if seconds < 600:
         return f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
     minutes = round(seconds / 60)

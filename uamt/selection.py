@@ -130,7 +130,7 @@ def select(root: Path) -> Selection:
     if not branches:
         raise DataError(
             f"{root}: expected folders 'experiment_results_<operator>/<model>/dataset/<suite>', "
-            f"found none; run 'uamt run' first, or name the folder that holds them"
+            f"found none; name the experiment's folder: --out of 'uamt run' or of 'uamt import'"
         )
     branches.sort(key=branch_order)
     selection = Selection(root, manifest=_manifest_of(root))

@@ -114,6 +114,9 @@ def test_a_file_of_python_is_named_as_a_module_with_its_function(
     (tmp_path / "mine.py").touch()
     with pytest.raises(ConfigError, match=r"model 'mine': did you mean mine:FUNCTION\?"):
         load_detector("mine")
+    (tmp_path / "photos").mkdir()
+    with pytest.raises(ConfigError, match="got a folder; images are given with --images"):
+        load_detector("photos")
 
 
 @pytest.mark.parametrize("device", ["gpu", "cuda:99"])
