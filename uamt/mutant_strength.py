@@ -62,7 +62,7 @@ def strength(suites: Sequence[SuiteScores], root: Path, rules: Rules = DEEPLUQ) 
         )
     else:
         return None
-    flags = list(_flags(suites, is_milder=shares == {1.0}))
+    flags = list(rate_flags(suites, is_milder=shares == {1.0}))
     remark = f"{told}, for example {' '.join(flags)}." if flags else f"{told}."
     models = {suite.model for suite in suites}
     saved = saved_path(root, models.pop())
@@ -71,8 +71,13 @@ def strength(suites: Sequence[SuiteScores], root: Path, rules: Rules = DEEPLUQ) 
     return Strength(remark, " ".join([shlex.join(["uamt", "run", str(saved)]), *flags]))
 
 
-def _flags(suites: Sequence[SuiteScores], *, is_milder: bool) -> Iterator[str]:
-    """Yield the flag of each operator's rates, with rates beyond those that were run."""
+def rate_flags(suites: Sequence[SuiteScores], *, is_milder: bool) -> Iterator[str]:
+    """Yield the flag of each operator's rates, with rates beyond those that were run.
+
+    Args:
+        suites: Rows of each model and suite.
+        is_milder: Whether rates below the mildest are wanted, else above the strongest.
+    """
     mutants = dict.fromkeys(mutant for suite in suites for mutant in suite.mutants)
     for operator in dict.fromkeys(name for name, _ in mutants):
         option = BY_KEY.get(f"operators.{operator}.rates")

@@ -14,8 +14,9 @@ import pandas as pd
 from scoring.kill_counts import CHANGED_NAME
 from scoring.objects import MEASURES
 from scoring.suite_tables import DROPBLOCK, DROPOUT
-from scoring.summary import VERDICT_KIND
+from scoring.summary import HOW, VERDICT_KIND
 from uamt.drawing import STYLES
+from uamt.mutant_strength import rate_flags
 from uamt.object_names import MEASURE_NAMES, measure_units
 from uamt.report_cases import (
     OBJECTS_NAME,
@@ -30,7 +31,7 @@ from uamt.report_pictures import Box, Frame
 from uamt.report_provenance import Facts
 from uamt.report_tables import ReportTables
 from uamt.report_tags import Tag, tags_of
-from uamt.report_verdict import judge
+from uamt.report_verdict import Verdict, judge
 from uamt.report_views import (
     SCORE_COLUMNS,
     STATE_WORDS,
@@ -38,7 +39,7 @@ from uamt.report_views import (
     build_views,
     mutant_name,
 )
-from uamt.report_words import HOW, RULE_NAMES, TERMS, score_name
+from uamt.report_words import RULE_NAMES, TERMS, score_name
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _MOST_BARS = 13
@@ -87,7 +88,7 @@ def render(
     return environment.get_template("report.html").render(
         verdict=verdict,
         extreme=verdict.strength,
-        rate_flags=(),
+        rate_flags=_rate_flags(tables, verdict),
         sums_ghosts=tables.rules.ghost_entropy == "sum",
         rule=tables.rule,
         rule_names=RULE_NAMES,
@@ -114,6 +115,13 @@ def render(
         script_sha256=digest,
         data=_data(views, cases, gallery.cases),
     )
+
+
+def _rate_flags(tables: ReportTables, verdict: Verdict) -> list[str]:
+    """Return what to run where mutants are too strong or too mild to judge suites."""
+    if not verdict.strength:
+        return []
+    return list(rate_flags(tables.suites, is_milder=verdict.strength == "strong"))
 
 
 def _data(views: Sequence[View], cases: _Cases, shown: Sequence[Case]) -> dict[str, Any]:

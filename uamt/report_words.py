@@ -9,13 +9,6 @@ from uamt.object_names import MEASURE_NAMES
 
 RULE_NAMES: Mapping[KillRule, str] = {"any": "any", "significant": "significant", "holm": "Holm"}
 
-HOW: Mapping[KillRule, str] = {
-    "any": "in at least one pass",
-    "significant": "significantly",
-    "holm": "significantly after Holm's correction",
-}
-"""How a rule says that an image kills."""
-
 _OBJECT_NAMES = {
     "kill_rate_miss_mean": "objects missed",
     "kill_rate_ghost_mean": "objects ghosted",

@@ -68,12 +68,14 @@ class TestStrength:
         said = lead(page)
         assert "every image kills every mutant significantly" in said
         assert "100% are kills (95% interval 100% to 100%)" in said
+        assert "uamt run with --dropout-rates 0.01,0.02,0.05, then" in said
 
     def test_no_kill_at_all_is_no_verdict(self, tmp_path: Path, uamt: Command) -> None:
         page = page_of(tree(tmp_path / "root", "abcd", misses_all=False), uamt)
         assert headline(page) == "These mutants are too mild to judge the suite"
         said = lead(page)
         assert "no image kills any mutant significantly" in said
+        assert "uamt run with --dropout-rates 0.8,0.9, then" in said
 
     def test_two_images_have_no_interval(self, tmp_path: Path, uamt: Command) -> None:
         page = page_of(tree(tmp_path / "root", "ab", misses_all=True), uamt)
