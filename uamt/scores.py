@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -262,11 +263,15 @@ def few_passes_remark(scored: Scored, rules: Rules = DEEPLUQ) -> str:
     from scoring.kill import least_kill
 
     passes = {facts.passes for facts in scored.facts.values()}
-    trials = {rules.binomial_n or n for n in passes}
-    if any(least_kill(n, rules.null_rate, rules.alpha) > 1 for n in trials):
+    most = max(rules.binomial_n or n for n in passes)
+    is_measured = rules.noise_floor == "measured" and not all(
+        facts.original_is_deterministic for facts in scored.facts.values()
+    )
+    if is_measured or least_kill(most, rules.null_rate, rules.alpha) > 1:
         return ""
+    enough = next(n for n in count(most) if least_kill(n, rules.null_rate, rules.alpha) > 1)
     return (
         f"With {count_of(max(passes), 'pass', 'passes')} one changed pass is significant already, "
-        f"so that 'any' and 'sig.' are the same rule; they differ from 6 passes on "
+        f"so that 'any' and 'sig.' are the same rule; they differ from {enough} passes on "
         f"(docs/choosing.md)."
     )
