@@ -111,8 +111,13 @@ def score_charts(
 
 
 def has_bands(models: Sequence[ModelAggregates]) -> bool:
-    """Return whether lines have an interval around them, and not each suite beside them."""
-    return max(len(model.suites) for model in models) >= FEWEST_FOR_A_BAND
+    """Return whether some line has an interval around it."""
+    return any(len(model.suites) >= FEWEST_FOR_A_BAND for model in models)
+
+
+def has_marks(models: Sequence[ModelAggregates]) -> bool:
+    """Return whether some line has suites beside it, for they are too few for an interval."""
+    return any(1 < len(model.suites) < FEWEST_FOR_A_BAND for model in models)
 
 
 def _of_suites(models: Sequence[ModelAggregates], operator: str) -> pd.DataFrame:

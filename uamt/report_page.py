@@ -25,7 +25,7 @@ from uamt.report_cases import (
     Gallery,
     changed_number,
 )
-from uamt.report_charts import MARKS, has_bands, score_charts
+from uamt.report_charts import MARKS, has_bands, has_marks, score_charts
 from uamt.report_numbers import Number
 from uamt.report_pictures import Box, Frame
 from uamt.report_provenance import Facts
@@ -105,7 +105,7 @@ def render(
         cases=cases,
         charts=score_charts(ratios[0], ratios[1], tables.models),
         has_bands=has_bands(tables.models),
-        marks=MARKS,
+        marks=MARKS if has_marks(tables.models) else (),
         changed=_changed(tables),
         facts=facts,
         notes=gallery.notes,

@@ -303,35 +303,6 @@ def test_results_of_any_extent(
     assert len(grids) == len(views)
 
 
-def test_models_that_ran_on_different_images_are_told_apart(tmp_path: Path, uamt: Command) -> None:
-    mutants = (("mc_dropout", "0.1"), ("mc_dropout", "0.3"))
-    write_results(tmp_path, {"orig": ["a", "b"]}, model="net", mutants=mutants)
-    write_results(tmp_path, {"orig": ["c"]}, model="other", mutants=mutants)
-    assert uamt("report", tmp_path)[0] == 0
-    page = Page(tmp_path / "report.html")
-    check_all(page, tmp_path)
-    names = [e.text for e in page.all("bdi")]
-    lead = names[: names.index("orig", 2) + 2]
-    assert {"net", "other"} <= set(lead)
-    standings = pd.read_csv(tmp_path / "ua_ms_standings.csv")
-    assert sorted(standings["model"]) == ["net", "other"]
-    assert standings["rank"].tolist() == [1, 2]
-
-
-def test_crashed_mutants_are_said(tmp_path: Path, uamt: Command) -> None:
-    write_results(tmp_path, {"orig": ["a", "b"]})
-    path = tmp_path / "case" / "net" / "orig" / "mc_dropout" / "mutant_0.5.csv"
-    path.write_text(path.read_text().splitlines(keepends=True)[0])
-    code, _, err = uamt("report", tmp_path)
-    assert code == 4
-    assert "2 image x mutant pairs have no row" in err
-    page = Page(tmp_path / "report.html")
-    check_all(page, tmp_path)
-    assert "state-crashed" in page.path.read_text()
-    (view,) = page.json()["views"].values()
-    assert "xx" in view["levels"]
-
-
 def test_one_pass_and_many_classes(tmp_path: Path, uamt: Command) -> None:
     suites = {"day": ["a", "b"]}
     root = write_tree(tmp_path / "root", suites, passes=1, n_classes=91)

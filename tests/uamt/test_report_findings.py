@@ -1,4 +1,4 @@
-"""What a report says of mutants too strong or too mild, of few images, and of few suites."""
+"""What a report says of mutants too strong, too mild or crashed, few images, and few suites."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from scoring.detections import Detections
@@ -41,12 +42,16 @@ def tree(root: Path, images: Sequence[str], *, misses_all: bool) -> Path:
     return root
 
 
+def check_all(page: Page, results: Path) -> None:
+    for cell in page.cells:
+        check_cell(cell, results)
+
+
 def page_of(root: Path, uamt: Command) -> Page:
     assert uamt("score", root)[0] == 0
     assert uamt("report", root)[0] == 0
     page = Page(root / "report.html")
-    for cell in page.cells:
-        check_cell(cell, root / "scores")
+    check_all(page, root / "scores")
     return page
 
 
@@ -82,6 +87,35 @@ class TestStrength:
         assert "100% are kills (2 images: too few for an interval)" in lead(page)
         text = page.path.read_text(encoding="utf-8")
         assert "(- to -)" not in re.sub(r"<[^>]*>", "", text)
+
+
+def test_models_that_ran_on_different_images_are_told_apart(tmp_path: Path, uamt: Command) -> None:
+    mutants = (("mc_dropout", "0.1"), ("mc_dropout", "0.3"))
+    write_results(tmp_path, {"orig": ["a", "b"]}, model="net", mutants=mutants)
+    write_results(tmp_path, {"orig": ["c"]}, model="other", mutants=mutants)
+    assert uamt("report", tmp_path)[0] == 0
+    page = Page(tmp_path / "report.html")
+    check_all(page, tmp_path)
+    names = [e.text for e in page.all("bdi")]
+    lead = names[: names.index("orig", 2) + 2]
+    assert {"net", "other"} <= set(lead)
+    standings = pd.read_csv(tmp_path / "ua_ms_standings.csv")
+    assert sorted(standings["model"]) == ["net", "other"]
+    assert standings["rank"].tolist() == [1, 2]
+
+
+def test_crashed_mutants_are_said(tmp_path: Path, uamt: Command) -> None:
+    write_results(tmp_path, {"orig": ["a", "b"]})
+    path = tmp_path / "case" / "net" / "orig" / "mc_dropout" / "mutant_0.5.csv"
+    path.write_text(path.read_text().splitlines(keepends=True)[0])
+    code, _, err = uamt("report", tmp_path)
+    assert code == 4
+    assert "2 image x mutant pairs have no row" in err
+    page = Page(tmp_path / "report.html")
+    check_all(page, tmp_path)
+    assert "state-crashed" in page.path.read_text()
+    (view,) = page.json()["views"].values()
+    assert "xx" in view["levels"]
 
 
 class TestCharts:
