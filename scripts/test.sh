@@ -3,6 +3,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 ensure_environment "[dev,docs]"
 export CUDA_MODULE_LOADING=LAZY OMP_NUM_THREADS=1
+unset PYTHONDONTWRITEBYTECODE  # each of some hundred processes would compile all modules again
 # The project's own folders: what a user keeps beside them is no concern of its checks.
 sources=(uamt mutators runners scoring tests scripts docs)
 .venv/bin/ruff check "${sources[@]}"

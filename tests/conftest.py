@@ -7,6 +7,7 @@ import signal
 
 
 def pytest_configure() -> None:
+    gc.disable()  # while modules are imported, of which nothing is to be collected
     # A shell starts its background jobs deaf to SIGINT, and what tests start would inherit that.
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -17,3 +18,4 @@ def pytest_collection_finish() -> None:
     # and statsmodels asks for one in every call of multipletests.
     gc.collect()
     gc.freeze()
+    gc.enable()

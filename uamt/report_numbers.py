@@ -66,7 +66,7 @@ class TableFile:
 
     def number(self, row: int, column: str, form: str = "three") -> Number:
         """Return one cell as the page shows it."""
-        cell: Any = self.frame[column].iloc[row]
+        cell: Any = self.frame.at[row, column]
         path = self.path.as_posix()
         if cell is None or cell is pd.NA or (isinstance(cell, float) and math.isnan(cell)):
             return Number(NOTHING, "", path, row, column, form, math.nan)

@@ -52,7 +52,11 @@ def detector() -> Detector:
 
 
 def make(detector: Detector, root: Path, **settings: Any) -> Campaign:
-    suites = {n: list_images(f, n, "stem")[5:7] for n, f in builtin_suites().items()}
+    suites = {
+        name: list_images(folder, name, "stem")[5:7]
+        for name, folder in builtin_suites().items()
+        if name != "plain"
+    }
     return Campaign(
         detector=detector,
         suites=suites,

@@ -190,7 +190,7 @@ def test_a_stopped_run_started_again_ends_as_an_undisturbed_one(
 ) -> None:
     photos = copy_photos(tmp_path / "photos", 6)
     arguments = ("--images", photos, "--workers", 2, "--dropout-rates", "0.1,0.2,0.3,0.5")
-    small = ("--blocks", "3,5", "--dropblock-rates", "0.2", "--passes", "4", "--chunk", "4")
+    small = ("--blocks", "3,5", "--dropblock-rates", "0.2", "--passes", "2", "--chunk", "2")
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
     code, _, _ = uamt("run", *DEMO, *arguments[:2], *arguments[4:], *small, "--out", whole)
     assert code == 0
@@ -205,7 +205,7 @@ def test_a_stopped_run_started_again_ends_as_an_undisturbed_one(
     assert process.returncode == 130, stderr
     assert "the same command goes on from there" in stderr
     assert "Traceback" not in stderr
-    finished = sum(1 for _ in stopped.rglob("prediction_3.json"))
+    finished = sum(1 for _ in stopped.rglob("prediction_1.json"))
     assert 0 < finished < 48
     code, stdout, _ = uamt("run", *DEMO, *arguments[:2], *arguments[4:], *small, "--out", stopped)
     assert code == 0
