@@ -65,13 +65,15 @@ def strict_remark(
         die = int((after & ~before & counted).sum())
         equivalent = int((~counted).sum())
         parts = [
-            f"{survive} survive{_s(survive)} that rule any kills" if survive else "",
-            f"{die} {'is' if die == 1 else 'are'} killed that rule any lets survive" if die else "",
-            f"{equivalent} change{_s(equivalent)} nothing on any image" if equivalent else "",
+            f"any kills {survive} that strict does not" if survive else "",
+            f"strict kills {die} that any does not" if die else "",
+            f"{equivalent} change{'s' if equivalent == 1 else ''} nothing on any image"
+            if equivalent
+            else "",
         ]
         if any(parts):
             said = ", ".join(part for part in parts if part)
-            changes.append(f"of suite '{published.suite}' of {published.model} {said}")
+            changes.append(f"on suite '{published.suite}' of {published.model}, {said}")
             n_changed += survive + die + equivalent
     orders = [
         [(suite.model, suite.suite) for suite in rank(some, by)]
@@ -93,11 +95,6 @@ def strict_remark(
         f"By the stricter rule set 'strict' (docs/rules.md), {changed}{listed}"
         f"{f'; {order}' if len(orders[0]) > 1 else ''}."
     )
-
-
-def _s(number: int) -> str:
-    """Return the ending of a verb behind a number of mutants."""
-    return "s" if number == 1 else ""
 
 
 def strict_table(suites: Sequence[SuiteScores], rules: Rules = DEEPLUQ) -> pd.DataFrame:

@@ -74,7 +74,9 @@ KILL_LEGEND = (
 """What the columns of kills mean, in `uamt score`, `uamt demo` and `uamt suites`."""
 LEGEND = (
     f"{KILL_LEGEND} Of all others higher is more: Obj-MS, share of objects missed or ghosted; "
-    f"MS_iou, overlap of boxes lost; UA-MS, largest of 15 changes of uncertainty (docs/scores.md)."
+    f"MS_iou, overlap that matched objects lose, all of it in passes that miss them; UA-MS, the "
+    f"largest of the 15 uncertainty-aware scores. They need not rank suites as kill shares do "
+    f"(docs/scores.md)."
 )
 """What the columns of `console_table` mean."""
 KILL_SHARE_MEANING = (

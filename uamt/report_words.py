@@ -53,7 +53,8 @@ TERMS: Mapping[str, tuple[str, str]] = {
     ),
     "ms-iou": (
         "MS_iou",
-        "How much of the boxes' overlap is lost, over objects, images, mutants; 0 if none moves.",
+        "How much of their boxes' overlap matched objects lose, all of it in passes that miss "
+        "them; over objects, images, mutants. 0 if none moves or is missed.",
     ),
     "ua-ms": (
         "UA-MS",
