@@ -88,8 +88,14 @@ def strict_remark(
         if is_other_order
         else "the suites keep their order"
     )
-    n_mutants = sum(len(suite.mutants) for suite in suites)
-    changed = f"{n_changed} of {n_mutants} mutants count otherwise"
+    sizes = [len(suite.mutants) for suite in suites]
+    of_each = ""
+    if len(sizes) > 1:
+        models = " of each model" if len({suite.model for suite in suites}) > 1 else ""
+        is_even = len(set(sizes)) == 1
+        of_each = f" ({sizes[0]} on each suite{models})" if is_even else " (each on every suite)"
+    count = "counts" if n_changed == 1 else "count"
+    changed = f"{n_changed} of {sum(sizes)} mutants{of_each} {count} otherwise"
     listed = f": {'; '.join(changes)}" if changes else ""
     return (
         f"By the stricter rule set 'strict' (docs/rules.md), {changed}{listed}"

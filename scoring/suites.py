@@ -199,6 +199,22 @@ class SuiteScores:
         best = max(known, key=lambda name: known[name])
         return best, known[best]
 
+    def is_rate(self, score: str) -> bool:
+        """Return whether an uncertainty-aware score is nothing but the rate of its group.
+
+        So it is where no measure of uncertainty differs from 0: r / (1 + 0) of misses and ghosts
+        is r, | 0 - (0 + 1 - r) | of matches is 1 - r.
+
+        Args:
+            score: One of the 15.
+
+        Source: scoring.md, section 3.
+        """
+        group = score[1:].partition("]")[0]
+        rates = self.column(f"[{group}] {group}_rate")
+        expected = 1 - rates if group == "match" else rates
+        return np.allclose(self.column(score), expected, rtol=0, atol=1e-12, equal_nan=True)
+
 
 def kill_share_difference(
     stronger: SuiteScores,

@@ -27,7 +27,7 @@ def summarise(
     A kill is a miss or a ghost. Both kill rules are given: `any` counts one changed pass,
     `significant` asks for a p value below alpha. The objects' miss-or-ghost ratio, the
     overlap score and the strongest of the 15 uncertainty-aware scores are means over images, then
-    over mutants.
+    over mutants; `strongest_ua_ms_is_rate` says that the latter holds no uncertainty.
 
     Args:
         suites: Rows of each model and suite.
@@ -64,6 +64,7 @@ def _summary_row(suite: SuiteScores, rules: Rules) -> dict[str, Any]:
     row["ms_iou"] = suite.mean("[match] iou_mean")
     row["strongest_ua_ms"] = name
     row["strongest_ua_ms_value"] = value
+    row["strongest_ua_ms_is_rate"] = value > 0 and suite.is_rate(name)
     return row
 
 

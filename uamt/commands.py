@@ -16,20 +16,20 @@ from typing import TYPE_CHECKING, Any
 from scoring.errors import ConfigError
 from uamt.outcome import DONE, FAILED, INCOMPLETE, MISSING, Notes, Outcome
 from uamt.presentation import (
-    KILL_SHARE_MEANING,
     LEGEND,
     console_table,
     count_of,
     paragraph,
+    share_meaning,
     terminal_width,
 )
 
 if TYPE_CHECKING:
     import pandas as pd
-    from torch import Tensor
 
     from runners.campaign import Campaign
     from runners.execution import Summary
+    from runners.images import ImageRef
     from runners.ledger import Unit
     from scoring.rules import Rules
 
@@ -70,12 +70,14 @@ def _in_this_shell(command: str) -> str:
 def _score_text(summary: pd.DataFrame, sentences: Sequence[str]) -> str:
     """Return the table of suites, what its columns mean, and what it says, the verdict first."""
     first, *further = sentences
-    said = "\n".join(map(paragraph, (first, KILL_SHARE_MEANING, *further)))
+    meaning = share_meaning(summary["suite"].nunique())
+    said = "\n".join(map(paragraph, (first, meaning, *further)))
     return f"{console_table(summary, terminal_width())}\n\n{paragraph(LEGEND)}\n\n{said}"
 
 
 def doctor(arguments: argparse.Namespace) -> Outcome:
     """Say every check of a detector; 1 if one fails, 3 if the images prove nothing."""
+    from runners.images import read_image
     from uamt.cli import given_options
     from uamt.configuration import load
     from uamt.doctor import examine, n_of_steps
@@ -86,7 +88,9 @@ def doctor(arguments: argparse.Namespace) -> Outcome:
     given = given_options(arguments)
     values: dict[str, Any] = {option.key: option.default for option in OPTIONS}
     values |= {"model.name": arguments.model, **given}
-    images = _doctor_images(values["images"], values["image_root"])
+    listed = _doctor_images(values["images"], values["image_root"])
+    some = listed[:: max(1, len(listed) // _DOCTOR_IMAGES)][:_DOCTOR_IMAGES]
+    images = {image.relative_path: read_image(image.path) for image in some}
     detector, notes = load(values), Notes()
     if warning := weights_note(detector):
         notes.say(warning, "WARNING")
@@ -121,6 +125,7 @@ def doctor(arguments: argparse.Namespace) -> Outcome:
         examined = {check.claim.partition(" ")[0] for check in checks}
         few = {k: v for k, v in _FIRST_MUTANTS.items() if k.split(".")[1] in examined}
         asked = {"model.name": arguments.model, "images": "photos/", **few, **given}
+        asked |= _first_run(arguments.model, values["images"], listed)
         then = f"uamt run {as_flags(asked)}"
     return Outcome(
         f"{arguments.model}: {done}",
@@ -143,14 +148,26 @@ _FIRST_MUTANTS = {
 _DOCTOR_IMAGES = 4
 
 
-def _doctor_images(source: str | None, image_root: str | None) -> dict[str, Tensor]:
+def _doctor_images(source: str | None, image_root: str | None) -> list[ImageRef]:
     from runners.builtin import suites as builtin_suites
-    from runners.images import list_images, read_image
+    from runners.images import list_images
 
     images = Path(source) if source else builtin_suites()["plain"]
     root = Path(image_root) if image_root else None
-    references = list_images(images, "images", "path", root)[:_DOCTOR_IMAGES]
-    return {reference.relative_path: read_image(reference.path) for reference in references}
+    return list(list_images(images, "images", "path", root))
+
+
+def _first_run(model: str, source: str | None, images: Sequence[ImageRef]) -> dict[str, str]:
+    """Return further options of a first run: names, folders of suites, and where it goes."""
+    found = {"out": "experiment"}
+    module, _, function = model.partition(":")
+    if function:
+        # A module says more than its function, which is often called `build`.
+        found["model.folder"] = module.rpartition(".")[2]
+    parts = [image.relative_path.split("/") for image in images]
+    if source and Path(source).is_dir() and all(len(part) == 2 for part in parts):
+        found["suites"] = "folders"
+    return found
 
 
 def run(arguments: argparse.Namespace) -> Outcome:
@@ -189,7 +206,7 @@ def run(arguments: argparse.Namespace) -> Outcome:
 
 
 def _run_outcome(summary: Summary, campaign: Campaign, notes: Notes) -> Outcome:
-    from uamt.experiments import work_text
+    from uamt.experiments import units_text, work_text
 
     for word, line in _without_passes(summary):
         notes.say(line, word)
@@ -210,7 +227,7 @@ def _run_outcome(summary: Summary, campaign: Campaign, notes: Notes) -> Outcome:
             f"{count_of(summary.n_dropped, 'pair')} of image and mutant dropped."
         )
     done = (
-        f"{count_of(summary.n_run, 'unit')} of {each} run in {summary.seconds:.0f} s, "
+        f"{units_text(summary.n_run, each)} run in {summary.seconds:.0f} s, loading apart, "
         f"{summary.n_skipped:,} done before: {work_text(campaign)}; "
         f"{count_of(len(summary.crashed), 'crash', 'crashes')}, "
         f"{count_of(len(summary.unreadable), 'unreadable image')}."

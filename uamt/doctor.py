@@ -299,13 +299,13 @@ def _strong_rate(
 
 
 def _memo(operator: str, differing: int, is_deterministic: bool) -> Check:
-    claim = f"{operator} is the same with and without reuse"
+    claim = f"{operator} is the same where layers before it run only once"
     if not is_deterministic:
-        return Check(claim, "ok", "the original differs from run to run, so nothing is reused")
+        return Check(claim, "ok", "the original differs from run to run, so all layers always run")
     if differing:
         return Check(claim, "FAILED", f"{differing} images differ; run with --no-memo")
     return Check(
-        claim, "ok", "what no noise reaches may be computed once for all passes, bit for bit"
+        claim, "ok", "equal, bit for bit, to running all layers in every pass; this saves time"
     )
 
 
@@ -377,7 +377,7 @@ def _nothing_left(
         Check(
             "the layers are as before",
             outcome(before.norms == after.norms and before.modules == after.modules),
-            "batch norms, classes and training flags of every module",
+            "statistics of batch norms; type and train or eval mode of every module",
         ),
         Check(
             "nothing stays attached to the model",
@@ -387,7 +387,8 @@ def _nothing_left(
         Check(
             "nothing stays attached after an error either",
             outcome(hooks_inside > before.hooks and hooks_behind == before.hooks),
-            f"{hooks_inside - before.hooks} of ours inside, {hooks_behind - before.hooks} behind",
+            f"{hooks_inside - before.hooks} hooks while a mutant ran, "
+            f"{hooks_behind - before.hooks} once an error had ended it",
         ),
     ]
 

@@ -109,16 +109,28 @@ def run(
         return run_prepared([prepared], workers, ray=ray)[0]
 
 
+def units_text(number: int, passes: str) -> str:
+    """Return a number of units, what a unit is, and its passes.
+
+    Example:
+        >>> units_text(2, "10 passes")
+        '2 units (one image under one mutant or original, 10 passes)'
+    """
+    return f"{count_of(number, 'unit')} (one image under one mutant or original, {passes})"
+
+
 def work_text(campaign: Campaign) -> str:
     """Return of which images and mutants the units of a run are.
 
     Each operator has an original of its own, which runs over every image as a mutant does.
     """
-    n_originals = len(campaign.operators)
+    names = [operator.name for operator in campaign.operators]
+    originals = count_of(len(names), "original")
+    if len(names) > 1:
+        originals += f" (one for each kind of noise: {', '.join(names)})"
     return (
         f"{count_of(len(campaign.own_images), 'image')} under "
-        f"{count_of(len(campaign.mutants()) - n_originals, 'mutant')} and "
-        f"{count_of(n_originals, 'original')}{' (one per operator)' if n_originals > 1 else ''}"
+        f"{count_of(len(campaign.mutants()) - len(names), 'mutant')} and {originals}"
     )
 
 

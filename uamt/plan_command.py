@@ -95,7 +95,7 @@ def _counts(plan: Plan, workers: int, start_seconds: float) -> dict[str, int | f
 
 
 def _lines(plan: Plan, workers: int, start_seconds: float) -> Iterator[tuple[str, str]]:
-    from uamt.experiments import work_text
+    from uamt.experiments import units_text, work_text
 
     campaign = plan.prepared.campaign
     settings, estimate = campaign.settings, plan.estimate
@@ -105,7 +105,7 @@ def _lines(plan: Plan, workers: int, start_seconds: float) -> Iterator[tuple[str
     shard = f", shard {campaign.shard}" if campaign.shard.count > 1 else ""
     yield (
         "Work",
-        f"{count_of(plan.n_units, 'unit')} of {count_of(settings.passes, 'pass', 'passes')}: "
+        f"{units_text(plan.n_units, count_of(settings.passes, 'pass', 'passes'))}: "
         f"{work_text(campaign)}, {count_of(n_suites, 'suite')}{shard}",
     )
     yield "Done", f"{count_of(plan.n_units - plan.n_left, 'unit')}; to do: {plan.n_left:,}"

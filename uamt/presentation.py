@@ -24,8 +24,8 @@ def summary_columns(row: Mapping[Any, Any]) -> dict[str, str]:
         "images": str(row["images"]),
         "mutants": str(row["mutants"]),
         **{f"kill share {name}": share_text(row, rule) for rule, name in SHARE_RULES},
-        **{f"Img-MS {name}": number_text(row[f"img_ms_{rule}"]) for rule, name in KILL_RULE_HEADS},
         **{f"mildest {name}": _text(row[f"mildest_rate_{rule}"]) for rule, name in SHARE_RULES},
+        **{f"Img-MS {name}": number_text(row[f"img_ms_{rule}"]) for rule, name in KILL_RULE_HEADS},
         "Obj-MS": number_text(row["obj_ms"]),
         "MS_iou": number_text(row["ms_iou"]),
         "strongest UA-MS": _strongest(row),
@@ -60,29 +60,46 @@ def console_table(summary: pd.DataFrame, width: int) -> str:
             f"\n{crashed} image x mutant pairs have no scores: the mutant crashed there, or no "
             f"pass is finite."
         )
+    if summary["strongest_ua_ms_is_rate"].any():
+        only = (
+            "rate only: nothing of this score is uncertainty; it says how often objects are "
+            "missed, or ghosts are seen."
+        )
+        text += f"\n\n{paragraph(only, width)}"
     return text
 
 
-KILL_LEGEND = (
-    "A kill: on an image, a mutant misses an object that the original finds, or shows a ghost. "
-    "any: in one pass (the rule of the published tables); sig.: in more passes than noise explains "
-    "(binomial test, p < .05); Holm: sig., corrected for the number of images. Kill share: share "
-    "of image x mutant pairs that are kills, with its 95% bootstrap interval over images. Img-MS: "
-    "share of mutants that at least one image kills. Mildest: smallest rate that is killed; the "
-    "lower, the more the suite notices."
-)
-"""What the columns of kills mean, in `uamt score`, `uamt demo` and `uamt suites`."""
 LEGEND = (
-    f"{KILL_LEGEND} Of all others higher is more: Obj-MS, share of objects missed or ghosted; "
-    f"MS_iou, overlap that matched objects lose, all of it in passes that miss them; UA-MS, the "
-    f"largest of the 15 uncertainty-aware scores. They need not rank suites as kill shares do "
-    f"(docs/scores.md)."
+    "A kill: on an image, a mutant misses an object that the original finds, or shows a ghost. "
+    "any: in one pass (the rule of the published tables); sig.: in more passes than chance "
+    "explains (binomial test, p < .05); Holm: sig., corrected for the number of images. Kill "
+    "share: share of image x mutant pairs that are kills, with its 95% interval (bootstrap: from "
+    "drawing the images anew, 2,000 times). Mildest: smallest rate that is killed; the lower, "
+    "the more the suite notices. Img-MS: share of mutants that at least one image kills. Of all "
+    "others higher is more: Obj-MS, share of objects missed or ghosted; MS_iou, overlap that "
+    "matched objects lose, all of it in passes that miss them; UA-MS, the largest of the 15 "
+    "uncertainty-aware scores. They need not rank suites as kill shares do (docs/scores.md)."
 )
 """What the columns of `console_table` mean."""
-KILL_SHARE_MEANING = (
-    "A kill share says in how many pairs of an image and a mutant the image notices the mutant. It "
-    "compares suites under the same mutants and is no grade by itself: milder mutants lower it."
-)
+
+
+def share_meaning(n_suites: int) -> str:
+    """Return what a kill share says, and what it does not.
+
+    Args:
+        n_suites: How many suites there are to compare.
+    """
+    if n_suites > 1:
+        return (
+            "Kill shares compare suites under the same mutants, and are no grade: milder mutants "
+            "lower all of them. Near 100% the mutants are too strong to tell suites apart, near "
+            "0% too mild."
+        )
+    return (
+        "One suite alone tells little yet, for milder mutants lower its kill share: run a second "
+        "suite beside it (--suites), or this one again once it has changed."
+    )
+
 
 _WIDTH, _LEAST_WIDTH = 100, 60
 
@@ -229,9 +246,10 @@ def _strongest(row: Mapping[Any, Any]) -> str:
     from uamt.report_words import score_name
 
     value = row["strongest_ua_ms_value"]
-    return (
-        "-" if math.isnan(value) else f"{score_name(row['strongest_ua_ms'])} {number_text(value)}"
-    )
+    if math.isnan(value):
+        return "-"
+    only = " (rate only)" if row["strongest_ua_ms_is_rate"] else ""
+    return f"{score_name(row['strongest_ua_ms'])} {number_text(value)}{only}"
 
 
 def count_of(number: int, noun: str, plural: str | None = None) -> str:

@@ -28,11 +28,13 @@ class Standing:
         model: What the page calls the model, or all of them.
         suite: Name of the suite.
         numbers: Columns of `scoring.standings.standings`.
+        ua_ms_is_rate: Whether nothing of its strongest UA-MS is uncertainty.
     """
 
     model: str
     suite: str
     numbers: dict[str, Number]
+    ua_ms_is_rate: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,8 +117,12 @@ def _standing(table: TableFile, row: int) -> Standing:
     for rule in KILL_RULES:
         numbers[f"mildest_rate_{rule}"] = table.number(row, f"mildest_rate_{rule}", "text")
     numbers["strongest_ua_ms"] = table.number(row, "strongest_ua_ms", "text")
+    frame = table.frame
     return Standing(
-        str(table.frame["model"].iloc[row]), str(table.frame["suite"].iloc[row]), numbers
+        str(frame["model"].iloc[row]),
+        str(frame["suite"].iloc[row]),
+        numbers,
+        bool(frame["strongest_ua_ms_is_rate"].iloc[row]),
     )
 
 

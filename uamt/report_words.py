@@ -60,7 +60,8 @@ TERMS: Mapping[str, tuple[str, str]] = {
         "UA-MS",
         "15 uncertainty-aware mutation scores: how much five measures of uncertainty change under "
         "a mutant, for matched, missed and ghost objects; 0 where nothing changes. The largest is "
-        "shown.",
+        "shown. Rate only: nothing of it is uncertainty, it says how often objects are missed, or "
+        "ghosts are seen.",
     ),
     "mildest": ("mildest kill", "The smallest rate of a mutant that some image kills."),
     "saturated": (
@@ -70,7 +71,7 @@ TERMS: Mapping[str, tuple[str, str]] = {
     "trivial": ("killed by all", "A trivial mutant: every image kills it, so it ranks none."),
     "disputed": (
         "any only",
-        "Some pass changes on some image, but in no more passes than noise explains.",
+        "Some pass changes on some image, but in no more passes than chance explains.",
     ),
     "survivor": ("survivor", "A mutant that no image kills: the suite would not notice it."),
     "equivalent": ("equivalent", "A mutant that changes nothing on any image of the model."),

@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Any
 from uamt.gathered import Gathering, add_options, gaps, gather, kill_shares, unused
 from uamt.outcome import DONE, FAILED, INCOMPLETE, Notes, Outcome
 from uamt.presentation import (
-    KILL_LEGEND,
     KILL_RULE_HEADS,
-    KILL_SHARE_MEANING,
     SHARE_RULES,
     aligned,
     count_of,
     number_text,
     paragraph,
     percent_text,
+    share_meaning,
     share_text,
 )
 
@@ -35,10 +34,10 @@ EXAMPLES = (
 )
 
 LEGEND = (
-    f"{KILL_LEGEND} Equivalent: changes nothing on any image, and counts for no score. Trivial: "
-    f"killed by every image (sig.). No pass, all passes: share of pairs that have a miss or a "
-    f"ghost in none, or in each. The files have the same for misses alone and for ghosts alone "
-    f"(docs/study.md)."
+    "Kills, kill share, Img-MS and mildest: as below the table of 'uamt score' (docs/scores.md). "
+    "Equivalent: changes nothing on any image, and counts for no score. Trivial: killed by every "
+    "image (sig.). No pass, all passes: share of pairs that have a miss or a ghost in none, or in "
+    "each. The files have the same for misses alone and for ghosts alone (docs/study.md)."
 )
 
 
@@ -80,7 +79,7 @@ def run(arguments: argparse.Namespace) -> Outcome:
         notes.say(str(result), "gate failed")
     shares = kill_shares(models, tables)
     shown = shown_table(shares)
-    said = f"{paragraph(LEGEND)}\n\n{paragraph(KILL_SHARE_MEANING)}"
+    said = f"{paragraph(LEGEND)}\n\n{paragraph(share_meaning(shown['suite'].nunique()))}"
     text = f"{aligned(shown, ('model', 'suite'))}\n\n{said}"
     done = f"{count_of(len(written), 'table')} of {count_of(len(models), 'model')} written."
     if results:
@@ -137,11 +136,11 @@ def _shown_row(row: Mapping[Any, Any]) -> dict[str, str]:
     }
     for rule, name in SHARE_RULES:
         shown[f"kill share {name}"] = share_text(row, rule)
-    for rule, name in KILL_RULE_HEADS:
-        shown[f"Img-MS {name}"] = number_text(row[f"ms_{rule}"])
     for rule, name in SHARE_RULES:
         mildest = row[f"mildest_rate_{rule}"]
         shown[f"mildest {name}"] = mildest if isinstance(mildest, str) else "none"
+    for rule, name in KILL_RULE_HEADS:
+        shown[f"Img-MS {name}"] = number_text(row[f"ms_{rule}"])
     return shown | {
         "no pass": percent_text(row["share_at_0"]),
         "all passes": percent_text(row["share_at_T"]),

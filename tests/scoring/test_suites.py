@@ -166,6 +166,27 @@ def test_the_strongest_uncertainty_score_is_the_largest_mean() -> None:
     assert scores.strongest_uncertainty() == ("[miss] mi_diff", 0.4)
 
 
+def test_a_score_without_uncertainty_is_its_rate() -> None:
+    """A miss in 3 of 10 passes without spread: .3 / (1 + 0); a match: | 0 - (0 + 1 - .7) |."""
+    scores = suite([[3], [3]])
+    for column, value in (
+        ("[miss] miss_rate", 0.3),
+        ("[miss] ps_diff", 0.3),
+        ("[miss] ie_diff", 0.3 / (1 + 0.5)),
+        ("[match] match_rate", 0.7),
+        ("[match] vr_diff", 0.3),
+    ):
+        scores.values[:, 0, COLUMNS.index(column)] = value
+    found = {
+        name for name in UA_MS_COLUMNS if name[:6] in ("[miss]", "[match") and scores.is_rate(name)
+    }
+    assert found == {"[miss] ps_diff", "[match] vr_diff"}
+    scores.values[0, 0, COLUMNS.index("[miss] ps_diff")] = 0.2
+    assert not scores.is_rate("[miss] ps_diff")
+    row = summarise([scores]).iloc[0]
+    assert (row["strongest_ua_ms"], row["strongest_ua_ms_is_rate"]) == ("[match] vr_diff", True)
+
+
 def test_pairs_that_crashed_are_no_kills_and_are_counted() -> None:
     scores = suite([[10, 10], [10, 10]])
     scores.values[0, 1] = np.nan

@@ -39,7 +39,7 @@ def test_an_image_that_left_its_suite_is_no_more_scored(uamt: Command, folder: P
     image.write_bytes(content)
     code, stdout, stderr = uamt(*run_flags(folder))
     assert (code, stderr) == (0, "")
-    assert "0 units of" in stdout
+    assert "0 units (" in stdout
     assert results(root) == whole
     assert uamt("verify", root)[0] == 0
 

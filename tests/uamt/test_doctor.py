@@ -39,8 +39,8 @@ def test_every_check_holds_on_the_demo_detectors(uamt: Command, model: str) -> N
     assert all(line.startswith("ok ") for line in checks.splitlines())
     assert said.splitlines() == [
         f"{model}: fit for mutation testing: all {len(checks.splitlines())} checks hold.",
-        f"Next: uamt run --model {model} --images photos/ --dropout-rates 0.02,0.05,0.1 "
-        f"--dropblock-rates 0.1 --blocks 3   "
+        f"Next: uamt run --out experiment --model {model} --images photos/ "
+        f"--dropout-rates 0.02,0.05,0.1 --dropblock-rates 0.1 --blocks 3   "
         f"# a first small run; without the rates: the study's 54 mutants",
     ]
     for claim in (
@@ -48,8 +48,8 @@ def test_every_check_holds_on_the_demo_detectors(uamt: Command, model: str) -> N
         "mc_dropblock at rate 0 changes nothing",
         "mc_dropout at rate 0.5 changes detections",
         "mc_dropblock at rate 0.5 changes detections",
-        "mc_dropout is the same with and without reuse",
-        "mc_dropblock is the same with and without reuse",
+        "mc_dropout is the same where layers before it run only once",
+        "mc_dropblock is the same where layers before it run only once",
         "class vector",
         "the layers are as before",
         "the weights are as before",
@@ -189,6 +189,6 @@ def test_a_memo_that_hands_out_other_values_is_found(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(Entry, "result", halved)
     checks = outcomes(examine(load_detector("demo_retinanet"), pictures(1)))
     assert {claim for claim, outcome in checks.items() if outcome == "FAILED"} == {
-        "mc_dropout is the same with and without reuse",
-        "mc_dropblock is the same with and without reuse",
+        "mc_dropout is the same where layers before it run only once",
+        "mc_dropblock is the same where layers before it run only once",
     }

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -16,7 +17,7 @@ from tests.uamt.conftest import Command
 from uamt.cli import build_parser
 from uamt.options import OPTIONS, TOPICS
 from uamt.outcome import Notes, Outcome, json_of, plain_value, text_of
-from uamt.presentation import aligned, console_table, paragraph
+from uamt.presentation import aligned, console_table, paragraph, share_meaning
 from uamt.progress import step_progress
 
 ROOT = Path(__file__).parents[2]
@@ -114,6 +115,26 @@ class TestText:
         suite = SuiteScores("demo_fasterrcnn", "crowded", ("a",), (("mc_dropout", "0.1"),), values)
         text = f"{console_table(summarise([suite]), 100)}\n{paragraph(LEGEND, 100)}"
         assert max(map(len, text.splitlines())) <= 100
+
+    def test_a_score_that_is_a_rate_is_called_so(self) -> None:
+        from scoring.rows import COLUMNS
+        from scoring.suites import SuiteScores
+        from scoring.summary import summarise
+
+        def said(entropy: float) -> str:
+            values = np.zeros((1, 1, len(COLUMNS)))
+            values[0, 0, COLUMNS.index("[ghost] ghost_rate")] = 0.75
+            values[0, 0, COLUMNS.index("[ghost] ie_diff")] = 0.75 / (1 + entropy)
+            suite = SuiteScores("net", "day", ("a",), (("mc_dropout", "0.1"),), values)
+            return console_table(summarise([suite]), 200)
+
+        assert "ghosts: entropy 0.750 (rate only)" in said(0)
+        assert "rate only: nothing of this score is uncertainty" in said(0)
+        assert said(1).endswith("ghosts: entropy 0.375")
+
+    def test_one_suite_alone_is_told_to_have_a_second_one(self) -> None:
+        assert "run a second suite beside it (--suites)" in share_meaning(1)
+        assert "second suite" not in share_meaning(2)
 
     def test_a_name_in_an_error_or_a_note_moves_no_cursor(
         self, uamt: Command, tmp_path: Path, capsys: pytest.CaptureFixture[str]

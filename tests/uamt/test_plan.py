@@ -18,7 +18,8 @@ def test_a_plan_says_work_cost_and_what_would_be_cheaper(
     assert (code, "into a temporary folder" in stderr) == (0, True)
     lines = dict(line.split(maxsplit=1) for line in stdout.splitlines() if line)
     work = (
-        "10 units of 3 passes: 2 images under 3 mutants and 2 originals (one per operator), 1 suite"
+        "10 units (one image under one mutant or original, 3 passes): 2 images under 3 mutants and "
+        "2 originals (one for each kind of noise: mc_dropout, mc_dropblock), 1 suite"
     )
     assert lines["Work"] == work
     assert lines["Done"] == "0 units; to do: 10"

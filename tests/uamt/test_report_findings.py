@@ -102,6 +102,9 @@ def test_models_that_ran_on_different_images_are_told_apart(tmp_path: Path, uamt
     standings = pd.read_csv(tmp_path / "ua_ms_standings.csv")
     assert sorted(standings["model"]) == ["net", "other"]
     assert standings["rank"].tolist() == [1, 2]
+    # Each model has two mutants and one suite.
+    text = re.sub(r"<[^>]*>", "", page.path.read_text(encoding="utf-8"))
+    assert "Of 4 mutants (2 on each suite of each model):" in text
 
 
 def test_crashed_mutants_are_said(tmp_path: Path, uamt: Command) -> None:

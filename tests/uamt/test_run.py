@@ -31,8 +31,9 @@ def test_a_run_ends_with_what_was_done_where_it_lies_and_what_comes_next(
     out = tmp_path / "experiment"
     code, stdout, stderr = uamt("run", *DEMO, "--images", photos, "--out", out, *SMALL_RUN)
     assert (code, stderr) == (0, "")
-    assert "10 units of 3 passes run in " in stdout
-    assert ": 2 images under 3 mutants and 2 originals (one per operator); 0 crashes" in stdout
+    assert "10 units (one image under one mutant or original, 3 passes) run in " in stdout
+    assert ": 2 images under 3 mutants and 2 originals (one for each kind of noise: " in stdout
+    assert "mc_dropout, mc_dropblock); 0 crashes" in stdout
     assert f"Predictions: {out.resolve()}" in stdout
     assert f"Next: uamt score {out}" in stdout
     assert len(predictions(out)) == 31
@@ -108,7 +109,7 @@ def test_a_flag_wins_over_the_file(uamt: Command, photos: Path, tmp_path: Path) 
     )
     code, stdout, _ = uamt("run", file, "--passes", "2")
     assert code == 0
-    assert "4 units of 2 passes run in " in stdout
+    assert "4 units (one image under one mutant or original, 2 passes) run in " in stdout
     assert ": 2 images under 1 mutant and 1 original; 0 crashes" in stdout
     assert len(list((tmp_path / "out").rglob("prediction_*.json"))) == 8
 

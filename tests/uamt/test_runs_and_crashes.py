@@ -57,7 +57,7 @@ def test_a_second_run_is_refused_and_scores_are_of_what_is_finished(
         _, stderr_of_first = first.communicate(timeout=120)
     assert (first.returncode, stderr_of_first) == (0, b"")
     code, stdout, _ = uamt(*words)
-    assert (code, "0 units of" in stdout) == (0, True)
+    assert (code, "0 units (" in stdout) == (0, True)
     assert uamt("verify", folder / "out")[0] == 0
     units = ledger_units(folder / "out")
     assert len(units) == len(set(units)) == 23 * 3

@@ -74,19 +74,25 @@ def test_there_are_three_walks_and_each_types_something() -> None:
 def test_walk_1_ends_in_a_picture_of_a_kill_and_a_summary(tmp_path: Path) -> None:
     said = type_all(walks()[1], tmp_path)
     assert re.search(r"my_detector:build: fit for mutation testing: all \d+ checks hold\.", said)
-    assert "On my_detector, suite 'my_photos' kills" in said
+    (run,) = (block for block in walks()[1] if block.startswith("uamt run"))
+    assert f"Next: {' '.join(run.replace(chr(92), ' ').split())}   #" in said
+    assert re.search(r"On my_detector, .*suite 'crowded' kills", said)
     with Image.open(tmp_path / "kill.png") as picture:
         about = picture.text["Description"]  # type: ignore[attr-defined]
-    assert "Image crowded_00, suite my_photos, model my_detector, mutant mc_dropout 0.1" in about
+    assert "Image crowded_00, suite crowded, model my_detector, mutant mc_dropout 0.1" in about
     assert not about.startswith("0 of")
-    summary = pd.read_csv(tmp_path / "my_experiment" / "scores" / "summary.csv")
+    summary = pd.read_csv(tmp_path / "experiment" / "scores" / "summary.csv")
     assert summary[["model", "suite", "images", "mutants"]].to_numpy().tolist() == [
-        ["my_detector", "my_photos", 4, 4]
+        ["my_detector", "crowded", 4, 4],
+        ["my_detector", "simple", 4, 4],
     ]
-    # Strong enough to kill, and mild enough for images to differ.
-    assert 0 < summary["kill_share_significant"][0] < 1
+    # Strong enough to kill, and mild enough for suites to differ.
+    crowded, simple = summary["kill_share_significant"]
+    assert 0 < simple < crowded < 1
     page = (tmp_path / "my_report.html").read_text(encoding="utf-8")
     assert "my_detector" in page
+    assert "triangle" in page
+    assert "class_3" not in page
     assert f"Report: {tmp_path / 'my_report.html'}" in said
 
 
@@ -105,17 +111,17 @@ def test_the_python_lines_give_tables_a_page_and_a_picture(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    (lines,) = re.findall(r"^## The same in Python\n\n```python\n(.*?)^```", text, re.M | re.S)
-    pictures = tmp_path / "my_photos"
-    pictures.mkdir()
+    (lines,) = re.findall(r"^## The same in Python\n\n.*?```python\n(.*?)^```", text, re.M | re.S)
+    pictures = tmp_path / "my_photos" / "crowded"
+    pictures.mkdir(parents=True)
     shutil.copy(ROOT / "runners" / "builtin" / "suites" / "crowded" / "crowded_00.png", pictures)
     monkeypatch.chdir(tmp_path)
     values: dict[str, pd.DataFrame] = {}
     exec(lines, values)
     assert values["table"]["mutants"].tolist() == [3]
     assert values["shares"]["kind"].tolist() == ["miss", "ghost", "miss_ghost"]
-    assert (tmp_path / "experiment" / "report.html").is_file()
-    with Image.open(tmp_path / "kill.png") as picture:
+    assert (tmp_path / "in_python" / "report.html").is_file()
+    with Image.open(tmp_path / "kill_in_python.png") as picture:
         assert picture.size == values["picture"].size
 
 
