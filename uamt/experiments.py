@@ -82,6 +82,7 @@ def run(
     from runners.images import list_suites
     from runners.settings import Settings
     from runners.shards import Shard
+    from uamt.image_sources import save_sources
 
     ray = ray_options(engine, address, gpu_fraction)
     if ray:
@@ -104,6 +105,7 @@ def run(
     )
     with ExitStack() as held:
         prepared = prepare(campaign, redo_changed=redo_changed, held=held)
+        save_sources(campaign.root, detector.name, images, suites, image_root)
         if prepared.removed:
             warnings.warn(removal_note(prepared), stacklevel=2)
         return run_prepared([prepared], workers, ray=ray)[0]

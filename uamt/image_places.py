@@ -12,11 +12,9 @@ import numpy as np
 from PIL import Image, ImageOps
 
 from runners.image_files import opened, size_upright
-from scoring.errors import DataError, UamtError
-from scoring.limits import MAX_EXPERIMENT_BYTES
-from scoring.reading import read_text
+from scoring.errors import DataError
 from scoring.stems import IMAGE_SUFFIXES, output_names
-from uamt.toml_text import parse_toml
+from uamt.image_sources import saved_sources
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,30 +125,13 @@ def _folders_of(source: Path) -> Iterator[Path]:
 
 
 def _saved(root: Path, model: str, suite: str) -> Iterator[Path]:
-    for text in _configured(root / f"experiment_{model}.toml", suite):
+    for source in saved_sources(root, model, suite):
         for base in (Path(), root.resolve().parent, root):
-            yield from _folders_of(base / text)
+            yield from _folders_of(base / source)
     from runners.builtin import suites as builtin_suites
 
     if suite in builtin_suites():
         yield builtin_suites()[suite]
-
-
-def _configured(path: Path, suite: str) -> Iterator[Path]:
-    """Yield the folders of a suite that a saved configuration names."""
-    try:
-        saved = parse_toml(read_text(path, MAX_EXPERIMENT_BYTES, "a saved file"), str(path))
-    except (FileNotFoundError, UamtError):
-        return  # written by hand or not at all: nothing depends on it
-    if isinstance(saved.get("image_root"), str):
-        yield Path(saved["image_root"])
-    suites, images = saved.get("suites"), saved.get("images")
-    if isinstance(suites, dict) and isinstance(suites.get(suite), str):
-        yield Path(suites[suite])
-    elif isinstance(images, str):
-        if suites == "folders":
-            yield Path(images) / suite
-        yield Path(images)
 
 
 def _sha256(path: Path) -> str:

@@ -27,6 +27,25 @@ def test_run_and_score_in_python(photos: Path, tmp_path: Path) -> None:
     assert table["mutants"].tolist() == [2]
 
 
+@pytest.mark.parametrize("form", ["folder", "folders", "suites", "list"])
+def test_pictures_of_a_run_in_python_are_found(photos: Path, tmp_path: Path, form: str) -> None:
+    """No matter how the images were given; `verify` knows the file that says where they lie."""
+    listed = tmp_path / "list.txt"
+    listed.write_text("".join(f"{path.name}\n" for path in sorted(photos.iterdir())))
+    images, options = {
+        "folder": (photos, {}),
+        "folders": (photos.parent, {"suites": "folders"}),
+        "suites": ({"day": photos}, {}),
+        "list": (listed, {"image_root": photos}),
+    }[form]
+    out = tmp_path / "experiment"
+    mutants = [uamt.MCDropout(rates=(0.5,))]
+    uamt.run(uamt.load_detector("demo_retinanet"), images, mutants, passes=2, out=out, **options)
+    stem = min(photos.iterdir()).stem
+    assert uamt.show(stem, "0.5", out).width > 0
+    assert uamt.verify(out).problems == []
+
+
 def test_the_default_sweep_is_the_study_s(photos: Path, tmp_path: Path) -> None:
     from runners.campaign import Campaign
 

@@ -1,0 +1,72 @@
+"""Image sources: from which folders and files a run took its images, kept beside its results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from scoring.errors import UamtError
+from scoring.files import write_atomic
+from scoring.limits import MAX_EXPERIMENT_BYTES
+from scoring.reading import read_text
+from uamt.toml_text import parse_toml
+
+
+def save_sources(
+    root: Path,
+    model: str,
+    images: str | Path | Mapping[str, str | Path],
+    suites: str,
+    image_root: str | Path | None,
+) -> None:
+    """Write where the images of a run from Python lie, so that a report finds them.
+
+    Runs by command save their whole configuration (`uamt.configuration.save`), which says it too.
+
+    Args:
+        root: The experiment's folder.
+        model: The model's folder name.
+        images: As `uamt.run` takes them.
+        suites: `one` or `folders`.
+        image_root: Folder of the images that a file lists.
+    """
+    import tomli_w
+
+    from runners.locks import folder_locked
+
+    sources: dict[str, Any] = {}
+    if image_root is not None:
+        sources["image_root"] = str(image_root)
+    if isinstance(images, Mapping):
+        sources["suites"] = {name: str(source) for name, source in images.items()}
+    else:
+        sources |= {"images": str(images), "suites": suites}
+    with folder_locked(root):
+        write_atomic(_path(root, model), tomli_w.dumps(sources).encode())
+
+
+def saved_sources(root: Path, model: str, suite: str) -> Iterator[Path]:
+    """Yield the sources of a suite that a run saved: by command, or from Python."""
+    for path in (root / f"experiment_{model}.toml", _path(root, model)):
+        yield from _named_in(path, suite)
+
+
+def _path(root: Path, model: str) -> Path:
+    return root / f"images_{model}.toml"
+
+
+def _named_in(path: Path, suite: str) -> Iterator[Path]:
+    try:
+        saved = parse_toml(read_text(path, MAX_EXPERIMENT_BYTES, "a saved file"), str(path))
+    except (FileNotFoundError, UamtError):
+        return  # written by hand or not at all: nothing depends on it
+    if isinstance(saved.get("image_root"), str):
+        yield Path(saved["image_root"])
+    suites, images = saved.get("suites"), saved.get("images")
+    if isinstance(suites, dict) and isinstance(suites.get(suite), str):
+        yield Path(suites[suite])
+    elif isinstance(images, str):
+        if suites == "folders":
+            yield Path(images) / suite
+        yield Path(images)
