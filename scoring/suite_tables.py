@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 import pandas as pd
 
 from scoring.aggregates import MutantMeans, mutant_means, ua_ms, ua_ms_model, ua_ms_n_used
+from scoring.errors import ConfigError
 from scoring.files import write_atomic
 from scoring.kill_table import kill_shares, kill_table
 from scoring.ratios import mean_per_parameter, mutation_ratio
@@ -123,11 +124,45 @@ def ratio_tables(models: Sequence[ModelAggregates]) -> Tables:
     return tables
 
 
+_OURS = "ua_ms_kill_shares.csv"
+"""A table that the study's own scripts do not write."""
+
+
 def write_tables(out: Path, tables: Tables) -> list[Path]:
-    """Write tables atomically, numbers in full precision, NaN as an empty cell."""
-    written = []
-    for relative, table in tables.items():
-        path = out / relative
-        write_atomic(path, table.to_csv(index=False, lineterminator="\n").encode())
-        written.append(path)
-    return written
+    """Write tables atomically, numbers in full precision, NaN as an empty cell.
+
+    Tables of suites have the names of the study's own. Where those lie in `out` and nothing there
+    is of this project yet, nothing is written.
+
+    Args:
+        out: Folder of results.
+        tables: What to write.
+
+    Raises:
+        ConfigError: That is so, and a table there would become another.
+    """
+    texts = {
+        path: table.to_csv(index=False, lineterminator="\n").encode()
+        for path, table in tables.items()
+    }
+    ours = [path for path in texts if path.name == _OURS]
+    if ours and not any((out / path).exists() for path in ours):
+        _refuse_to_replace(out, texts)
+    # The table by which the next call knows that all are ours comes first.
+    for path in sorted(texts, key=lambda path: path.name != _OURS):
+        write_atomic(out / path, texts[path])
+    return [out / path for path in texts]
+
+
+def _refuse_to_replace(out: Path, texts: Mapping[PurePosixPath, bytes]) -> None:
+    others = [
+        out / path
+        for path, text in texts.items()
+        if (out / path).is_file() and (out / path).read_bytes() != text
+    ]
+    if others:
+        more = f" and {len(others) - 1} more" if len(others) > 1 else ""
+        raise ConfigError(
+            f"{others[0]}{more}: would be replaced, and uamt did not write it; name another folder "
+            f"for the tables with --out ('uamt suites') or --tables ('uamt report')"
+        )

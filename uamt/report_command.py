@@ -24,6 +24,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_options(parser, "folder of a scored experiment, or of its scores")
     parser.add_argument("--out", metavar="FILE", help="the page; default: RESULTS/report.html")
     parser.add_argument(
+        "--tables",
+        metavar="FOLDER",
+        help="of the tables behind the page; default: that of the scores",
+    )
+    parser.add_argument(
         "--images",
         action="append",
         default=[],
@@ -68,6 +73,7 @@ def run(arguments: argparse.Namespace) -> Outcome:
         gathering.order,
         gathering.passes,
         Path(arguments.label_names) if arguments.label_names else None,
+        Path(arguments.tables) if arguments.tables else None,
     )
     with step_progress(None, "drawing", "picture") as on_step:
         written = make_report(request, on_step)

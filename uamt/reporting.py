@@ -35,6 +35,7 @@ class Request:
         order: Suites in the order of rows.
         passes: T, where no facts stand beside the tables.
         label_names: File of what labels are called; None means as the detectors told.
+        tables: Folder of the tables behind the page; None means that of the scores.
     """
 
     results: Path
@@ -46,6 +47,7 @@ class Request:
     order: tuple[str, ...] = ()
     passes: int | None = None
     label_names: Path | None = None
+    tables: Path | None = None
 
     def command(self) -> str:
         """Return what makes the same page, as it can be typed."""
@@ -54,7 +56,7 @@ class Request:
             words += [word for value in values for word in (f"--{name}", value)]
         if self.order:
             words += ["--order", ",".join(self.order)]
-        for name in ("passes", "experiment", "label_names", "out"):
+        for name in ("passes", "experiment", "label_names", "tables", "out"):
             value = getattr(self, name)
             words += [] if value is None else [f"--{name.replace('_', '-')}", str(value)]
         if self.pictures != PICTURES:
@@ -133,13 +135,14 @@ def _write(
     )
     facts = provenance(tables, manifest, place.experiment)
     page = render(tables, gallery, facts=facts, command=command, experiment=place.experiment)
-    written = write_tables(place.results, {**tables.tables, **gallery.tables()})
+    folder = request.tables or place.results
+    written = write_tables(folder, {**tables.tables, **gallery.tables()})
     out = request.out or request.results / "report.html"
     write_atomic(out, page.encode())
     return Written(
         out,
         tuple(models),
-        place.results,
+        folder,
         len(written),
         len(gallery.cases),
         len(gallery.rasters),
@@ -186,6 +189,7 @@ def report(
     pictures: int = PICTURES,
     order: Sequence[str] = (),
     label_names: str | Path | None = None,
+    tables: str | Path | None = None,
 ) -> Path:
     """Write one self-contained HTML page of a scored experiment, and return its path.
 
@@ -199,6 +203,7 @@ def report(
         order: Suites in the order of rows; None named means by name.
         label_names: File of what labels are called, one name per line from label 0; None means as
             the detectors told.
+        tables: Folder of the tables behind the page; None means that of the scores.
 
     Raises:
         ConfigError: An option does not fit.
@@ -216,5 +221,6 @@ def report(
         pictures,
         order=tuple(order),
         label_names=Path(label_names) if label_names is not None else None,
+        tables=Path(tables) if tables is not None else None,
     )
     return make_report(request).page

@@ -71,6 +71,35 @@ def test_tables_can_go_elsewhere_and_are_the_same_again(
     assert not list((tmp_path / "first").rglob("mutant_*"))
 
 
+@pytest.mark.parametrize("command", [("suites", "--out"), ("report", "--tables")])
+def test_tables_of_others_under_our_names_are_kept(
+    uamt: Command, results: Path, tmp_path: Path, command: tuple[str, str]
+) -> None:
+    """A study's own table lies where ours would go: nothing is written but into another folder."""
+    name, flag = command
+    published = results / "case" / "net" / "ua_ms_model.csv"
+    published.write_text("as published\n")
+    before = sorted(results.rglob("*"))
+    code, stdout, stderr = uamt(name, results)
+    assert (code, stdout) == (2, "")
+    assert f"{published}: would be replaced, and uamt did not write it" in stderr
+    assert f"{flag} ('uamt {name}')" in stderr
+    assert sorted(results.rglob("*")) == before
+    elsewhere = tmp_path / "elsewhere"
+    assert uamt(name, results, flag, elsewhere)[0] == 0
+    assert published.read_text() == "as published\n"
+    assert (elsewhere / "case" / "net" / "ua_ms_model.csv").is_file()
+
+
+def test_our_own_tables_are_replaced(uamt: Command, results: Path) -> None:
+    assert uamt("suites", results)[0] == 0
+    write_results(results, {**SUITES, "more": ["i"]}, model="net")
+    assert uamt("report", results)[0] == 0
+    assert uamt("suites", results)[0] == 0
+    table = pd.read_csv(results / "case" / "net" / "ua_ms_model.csv")
+    assert table["test_suite"].tolist() == ["dalle", "more", "orig", "sd"]
+
+
 def test_one_table_is_divided_by_the_studys_pickles(uamt: Command, tmp_path: Path) -> None:
     root, stems = tmp_path / "scores", ["a", "b", "d", "e"]
     for m, (operator, tag) in enumerate(MUTANTS):
