@@ -18,7 +18,8 @@ from scoring.passes import Passes
 from scoring.predictions import write_prediction
 from scoring.rules import DEEPLUQ
 from scoring.tracks import track
-from uamt.figures import Scene, pass_figure, strip_figure
+from uamt.figures import pass_figure, strip_figure
+from uamt.scene import Scene
 from uamt.showing import write_png
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"

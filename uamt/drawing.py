@@ -15,6 +15,7 @@ from PIL import Image, ImageDraw
 
 from scoring.tracks import Tracks
 from uamt.lettering import Font, font_of, plain
+from uamt.outlines import Line, Outline, Pen, draw_leaders, draw_outlines, drawn_boxes
 from uamt.tag_places import place_tags
 
 GAP_PX = 8
@@ -29,18 +30,18 @@ class Style:
     Args:
         word: What it is called in tags and legends.
         colour: As `#rrggbb`.
-        dash_px: Lengths of line and gap; none for a full line.
+        line: What its outline is made of.
     """
 
     word: str
     colour: str
-    dash_px: tuple[int, int] | None
+    line: Line
 
 
 STYLES: Mapping[Kind, Style] = {
-    "match": Style("match", "#56b4e9", None),
-    "miss": Style("miss", "#e69f00", (9, 5)),
-    "ghost": Style("ghost", "#f06bd0", (3, 4)),
+    "match": Style("match", "#56b4e9", "full"),
+    "miss": Style("miss", "#e69f00", "dashes"),
+    "ghost": Style("ghost", "#f06bd0", "dots"),
 }
 
 
@@ -118,30 +119,6 @@ def _mark(
     return Mark(found.boxes[row], kind, f"{short} {found.scores[row]:.2f}{note}", (short,))
 
 
-def draw_cell(
-    image: Image.Image, tracks: Tracks, t: int, label_names: Sequence[str] = (), side_px: int = 200
-) -> Image.Image:
-    """Return one pass as a picture of a film strip: matches, misses and ghosts in one.
-
-    Matches and ghosts are the mutant's boxes, misses the original's. Only misses and ghosts have
-    tags, without scores.
-
-    Args:
-        image: The image that both saw.
-        tracks: What became of its objects.
-        t: Number of the pass.
-        label_names: Name of each label id.
-        side_px: Longest side, in pixels.
-    """
-    missed = [m for m in marks_of_original(tracks, t) if m.kind == "miss"]
-    marks = [*marks_of_mutant(tracks, t), *missed]
-    return draw_marks(
-        image,
-        [Mark(m.box, m.kind, "" if m.kind == "match" else STYLES[m.kind].word) for m in marks],
-        side_px,
-    )
-
-
 _DARK = 50
 """Mean grey value below which a picture is too dark to look at on a page."""
 
@@ -160,9 +137,22 @@ def brightened(image: Image.Image) -> tuple[Image.Image, bool]:
     return Image.fromarray(lifted.astype(np.uint8)), True
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Drawn:
+    """A picture with detections on it.
+
+    Args:
+        image: The picture.
+        is_shortened: Whether some tag had no room for all that it says.
+    """
+
+    image: Image.Image
+    is_shortened: bool
+
+
 def draw_marks(
     image: Image.Image, marks: Sequence[Mark], side_px: int, letters_px: int | None = None
-) -> Image.Image:
+) -> Drawn:
     """Return the image with detections drawn on it, tags clear of each other and other boxes.
 
     Args:
@@ -174,90 +164,58 @@ def draw_marks(
     scale = side_px / max(image.size)
     size = (max(1, round(image.width * scale)), max(1, round(image.height * scale)))
     drawn = image.convert("RGB").resize(size, Image.Resampling.LANCZOS)
-    canvas = ImageDraw.Draw(drawn)
-    grown = max(0.7, side_px / 420)
-    font = font_of(letters_px or round(13 * grown))
-    for mark in marks:
-        draw_box(canvas, mark.box * scale, STYLES[mark.kind], grown)
-    _draw_tags(canvas, [mark for mark in marks if mark.tag], scale, font, drawn.size)
-    return drawn
+    # Thinner lines would be no wider than their edges.
+    pen = Pen.of(max(0.75, side_px / 640))
+    boxes = drawn_boxes(np.array([mark.box for mark in marks]).reshape(-1, 4) * scale, size, pen)
+    styles = [STYLES[mark.kind] for mark in marks]
+    draw_outlines(
+        drawn,
+        [Outline(box, s.colour, s.line) for box, s in zip(boxes, styles, strict=True)],
+        pen,
+    )
+    font = font_of(letters_px or round(13 * max(0.7, side_px / 420)))
+    return Drawn(drawn, _draw_tags(drawn, marks, np.array(boxes, dtype=np.float64), font, pen))
 
 
 _TAG_MARGIN_PX = 3
 
 
 def _draw_tags(
-    canvas: ImageDraw.ImageDraw,
+    picture: Image.Image,
     marks: Sequence[Mark],
-    scale: float,
+    boxes: npt.NDArray[np.float64],
     font: Font,
-    size_px: tuple[int, int],
-) -> None:
-    """Write every tag at its box, where it covers least, and draw a line to those that moved."""
-    if not marks:
-        return
+    pen: Pen,
+) -> bool:
+    """Write every tag at its box, where it covers least, with a line where that is not plain.
+
+    Returns:
+        Whether some tag is shortened.
+    """
+    is_tagged = np.array([bool(mark.tag) for mark in marks], dtype=bool)
+    if not is_tagged.any():
+        return False
+    boxes = np.concatenate([boxes[is_tagged], boxes[~is_tagged]])
+    tagged = [mark for mark in marks if mark.tag]
     _, top, _, bottom = font.getbbox("\u00c5g")
     high = bottom - top + 2 * _TAG_MARGIN_PX
-    texts = [(mark.tag, *mark.shorter) for mark in marks]
+    texts = [(mark.tag, *mark.shorter) for mark in tagged]
     sizes = [
         [(font.getlength(text) + 2 * _TAG_MARGIN_PX, high) for text in of_mark] for of_mark in texts
     ]
-    boxes = np.array([mark.box for mark in marks]) * scale
-    places = place_tags(boxes, sizes, size_px, pad=high / 4)
-    for mark, place in zip(marks, places, strict=True):
-        if place.leader:
-            ends = (*place.leader[0], *place.leader[1])
-            canvas.line(ends, fill="black", width=5)
-            canvas.line(ends, fill=STYLES[mark.kind].colour, width=2)
-    for mark, of_mark, place in zip(marks, texts, places, strict=True):
+    places = place_tags(boxes, sizes, picture.size, pad=high / 4)
+    colours = [STYLES[mark.kind].colour for mark in tagged]
+    leaders = [
+        (place.leader, colour)
+        for place, colour in zip(places, colours, strict=True)
+        if place.leader is not None
+    ]
+    draw_leaders(picture, leaders, pen)
+    canvas = ImageDraw.Draw(picture)
+    for colour, of_mark, place in zip(colours, texts, places, strict=True):
         x, y = round(place.x), round(place.y)
         area = (x, y, round(place.x + place.width), round(place.y + place.height))
-        canvas.rectangle(area, fill=STYLES[mark.kind].colour, outline="black")
+        canvas.rectangle(area, fill=colour, outline="black")
         at = (x + _TAG_MARGIN_PX, y + _TAG_MARGIN_PX - top)
         canvas.text(at, of_mark[place.level], fill="black", font=font)
-
-
-def draw_box(
-    canvas: ImageDraw.ImageDraw,
-    box: npt.NDArray[np.float64] | Sequence[float],
-    style: Style,
-    grown: float = 1.0,
-) -> None:
-    """Draw a box in a kind's colour and line, edged in black.
-
-    Args:
-        canvas: Where.
-        box: (4,) x1, y1, x2, y2 in pixels of the canvas.
-        style: Of which kind.
-        grown: How much wider than 3 pixels its line is.
-    """
-    x1, y1, x2, y2 = (float(v) for v in box)
-    width, edge = max(3, round(3 * grown)), max(1, round(grown))
-    dash = style.dash_px and (style.dash_px[0] * grown, style.dash_px[1] * grown)
-    sides = (((x1, y1), (x2, y1)), ((x2, y1), (x2, y2)), ((x2, y2), (x1, y2)), ((x1, y2), (x1, y1)))
-    for start, stop in sides:
-        for a, b in _strokes(start, stop, dash):
-            canvas.line((*a, *b), fill="black", width=width + 2 * edge)
-            canvas.line((*a, *b), fill=style.colour, width=width)
-
-
-Point = tuple[float, float]
-
-
-def _strokes(
-    start: Point, stop: Point, dash_px: tuple[float, float] | None
-) -> list[tuple[Point, Point]]:
-    length = float(np.hypot(stop[0] - start[0], stop[1] - start[1]))
-    if dash_px is None or length == 0:
-        return [(start, stop)]
-    on, off = dash_px
-
-    def at(distance: float) -> Point:
-        share = min(distance / length, 1.0)
-        return (
-            start[0] + share * (stop[0] - start[0]),
-            start[1] + share * (stop[1] - start[1]),
-        )
-
-    begins = np.arange(0, length, on + off)
-    return [(at(float(begin)), at(float(begin) + on)) for begin in begins]
+    return any(place.level for place in places)

@@ -13,7 +13,7 @@ MEASURE_NAMES: Mapping[str, str] = MappingProxyType(
     dict(
         zip(
             MEASURES,
-            ("class votes", "entropy", "mutual information", "box variance", "box spread"),
+            ("class variation", "entropy", "mutual information", "box variance", "box spread"),
             strict=True,
         )
     )

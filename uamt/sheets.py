@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from PIL import Image, ImageDraw
 
-from uamt.drawing import GAP_PX, STYLES, Kind, draw_box
+from uamt.drawing import GAP_PX, STYLES, Kind
 from uamt.lettering import font_of, wrapped
+from uamt.outlines import Outline, Pen, draw_outlines
 
 INK, SOFT, LINE = "#1c2430", "#4a5563", "#c4ccd6"
 
@@ -41,6 +42,8 @@ class Sheet:
     def text(self, text: str, size: int, *, is_bold: bool = False, colour: str = INK) -> None:
         """Add a text, wrapped."""
         font = font_of(self._px(size), is_bold=is_bold)
+        if not text:
+            return
         lines = wrapped(text, font, self.width)
         step = self._px(size * 1.35)
         _, canvas = self._block(step * len(lines) + self._px(2))
@@ -64,22 +67,35 @@ class Sheet:
                 canvas.text((x, self._px(8) + row * step), line, fill=INK, font=font)
             block.paste(image, (x, top))
 
-    def legend(self) -> None:
-        """Add what colours and lines mean."""
+    def legend(self, tags: str) -> None:
+        """Add what colours and lines mean, and what the tags say."""
         font = font_of(self._px(13))
-        high = self._px(20)
-        _, canvas = self._block(high + self._px(16))
-        x, y = 0.0, self._px(10)
-        for kind, style in STYLES.items():
-            swatch = (x + 3, y + 3, x + self._px(34), y + high - 4)
-            draw_box(canvas, swatch, style, 0.8 * self.scale)
-            x += self._px(42)
-            text = f"{style.word}: {_MEANINGS[kind]}"
+        high, swatch, between = self._px(20), self._px(42), self._px(28)
+        styles = list(STYLES.values())
+        texts = [f"{style.word}: {_MEANINGS[kind]}" for kind, style in STYLES.items()]
+        widths = [font.getlength(text) for text in (*texts, tags)]
+        x = 0.0
+        places: list[tuple[float, int]] = []
+        for wide in [*(swatch + wide for wide in widths[:-1]), widths[-1]]:
+            row = places[-1][1] if places else 0
+            if x + wide > self.width and x:
+                x, row = 0.0, row + 1
+            places.append((x, row))
+            x += wide + between
+        step = high + self._px(6)
+        block, canvas = self._block(step * (places[-1][1] + 1) + self._px(10))
+        pen = Pen.of(max(0.75, self.scale))
+        for style, text, (x, row) in zip([*styles, None], [*texts, tags], places, strict=True):
+            y = self._px(10) + row * step
+            if style is not None:
+                left, right = round(x) + self._px(4), round(x) + self._px(34)
+                box = left, y + self._px(3), right, y + high - self._px(3)
+                draw_outlines(block, [Outline(box, style.colour, style.line)], pen)
+                x += swatch
             canvas.text((x, y + self._px(1)), text, fill=INK, font=font)
-            x += font.getlength(text) + self._px(28)
 
-    def table(self, heads: Sequence[str], rows: Sequence[Sequence[str]], note: str) -> None:
-        """Add a table, its heads of one line or two, and a footnote; nothing without rows."""
+    def table(self, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Add a table, its heads of one line or two; nothing without rows."""
         if not rows:
             return
         size = 12
@@ -105,7 +121,6 @@ class Sheet:
             x += wide
         y = top - self._px(2)
         canvas.line((0, y, min(self.width, sum(widths)), y), fill=LINE, width=self._px(1))
-        self.text(note, size, colour=SOFT)
 
     def image(self) -> Image.Image:
         """Return the sheet with a margin."""

@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="number",
         type=int,
         metavar="N",
-        help="number of the pass, from 0; default: that with the most misses and ghosts",
+        help="number of the pass, from 0; default: the first with the most misses and ghosts",
     )
     which.add_argument("--passes", choices=("all",), help="a film strip of all passes")
     parser.add_argument(

@@ -9,6 +9,8 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from uamt.leaders import gaps, leaders_of
+
 Floats = npt.NDArray[np.float64]
 Point = tuple[float, float]
 
@@ -32,7 +34,8 @@ class Place:
         width: In pixels.
         height: In pixels.
         level: Which of its texts is written there, 0 for the longest.
-        leader: Ends of the line from the box to the tag, where the tag had to move away.
+        leader: Ends of the line from the box's outline to the tag, where the tag had to move away
+            or stands as near to another box.
     """
 
     x: float
@@ -52,8 +55,9 @@ def place_tags(
     moving does not help. The same boxes give the same places.
 
     Args:
-        boxes: (N, 4) x1, y1, x2, y2 of the objects, in pixels of the picture.
-        sizes: Width and height of the texts of each tag, the longest first; up to three.
+        boxes: (M, 4) x1, y1, x2, y2 of the objects, in pixels of the picture, those with a tag
+            first.
+        sizes: Width and height of the texts of each of N tags, the longest first; up to three.
         picture: Its width and height, in pixels.
         pad: How far a tag stays from other boxes, in pixels.
     """
@@ -61,18 +65,20 @@ def place_tags(
     steps = _STEPS[:2] if is_full else _STEPS
     around = boxes + np.array([-pad, -pad, pad, pad])
     tags = [
-        _Tag(box, np.delete(around, i, axis=0), texts, picture, steps)
-        for i, (box, texts) in enumerate(zip(boxes, sizes, strict=True))
+        _Tag(boxes[i], np.delete(around, i, axis=0), texts, picture, steps)
+        for i, texts in enumerate(sizes)
     ]
     # What has no place yet takes no room.
-    taken = np.zeros((len(boxes), 4))
+    taken = np.zeros((len(sizes), 4))
     for _ in range(1 if is_full else _SWEEPS):
         before = taken.copy()
         for i, tag in enumerate(tags):
             taken[i] = tag.settle(np.delete(taken, i, axis=0))
         if np.array_equal(before, taken):
             break
-    return [tag.place() for tag in tags]
+    is_moved = np.array([tag.is_moved for tag in tags], dtype=bool)
+    leaders = leaders_of(boxes, taken, is_moved, pad)
+    return [tag.place(leader) for tag, leader in zip(tags, leaders, strict=True)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -147,7 +153,7 @@ class _Tag:
         on_objects = _shared(areas, self._objects)
         on_own = _shared(areas, self._box[None])[:, 0]
         share_of_own = on_own / _sizes(self._box[None])
-        gap = _gaps(areas, self._box)
+        gap = gaps(areas, self._box)
         is_moved = gap > 0.35 * high
         cost = (
             _ON_OBJECT / size * on_objects.sum(axis=1)
@@ -169,16 +175,16 @@ class _Tag:
         upper_left = np.clip(corners, 0.0, np.maximum(0.0, self._picture - size))
         return np.hstack([upper_left, upper_left + size])
 
-    def place(self) -> Place:
-        """Return the place that was taken last."""
+    @property
+    def is_moved(self) -> bool:
+        """Whether the place that was taken last is away from the box."""
+        choices, best = self._chosen
+        return bool(choices.is_moved[best])
+
+    def place(self, leader: tuple[Point, Point] | None) -> Place:
+        """Return the place that was taken last, with this line to it."""
         choices, best = self._chosen
         x1, y1, x2, y2 = choices.areas[best].tolist()
-        leader = None
-        if choices.is_moved[best]:
-            left, top, right, bottom = self._box.tolist()
-            end = (min(max((left + right) / 2, x1), x2), min(max((top + bottom) / 2, y1), y2))
-            start = (min(max(end[0], left), right), min(max(end[1], top), bottom))
-            leader = start, end
         return Place(x1, y1, x2 - x1, y2 - y1, int(choices.levels[best]), leader)
 
 
@@ -205,12 +211,6 @@ def _sizes(areas: Floats) -> Floats:
     sides = np.maximum(1.0, areas[:, 2:] - areas[:, :2])
     sizes: Floats = sides[:, 0] * sides[:, 1]
     return sizes
-
-
-def _gaps(areas: Floats, box: Floats) -> Floats:
-    """Return how far each area lies from the box, in pixels."""
-    apart = np.maximum(0.0, np.maximum(areas[:, :2] - box[2:], box[:2] - areas[:, 2:]))
-    return np.hypot(apart[:, 0], apart[:, 1])
 
 
 def _shared(areas: Floats, others: Floats) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 
 import numpy as np
 import numpy.typing as npt
@@ -89,19 +90,68 @@ def test_where_there_is_no_room_tags_are_numbers_and_stay_in_the_picture() -> No
     assert sum(place.level == 2 for place in places) > 60
 
 
-def test_a_line_leads_from_the_edge_of_the_box_to_the_tag() -> None:
-    boxes = scattered(0, 8, within=70) + 250
-    moved = [(box, p) for box, p in zip(boxes, placed(boxes), strict=True) if p.leader]
-    assert moved
-    for (x1, y1, x2, y2), place in moved:
+def outline_points(box: Floats) -> Floats:
+    x1, y1, x2, y2 = box
+    along = np.linspace(0, 1, 161)
+    xs, ys = x1 + along * (x2 - x1), y1 + along * (y2 - y1)
+    sides = [(xs, np.full_like(xs, y)) for y in (y1, y2)]
+    sides += [(np.full_like(ys, x), ys) for x in (x1, x2)]
+    return np.concatenate([np.stack(side, axis=1) for side in sides])
+
+
+def distance(points: Floats, x1: float, y1: float, x2: float, y2: float) -> float:
+    """From the nearest of the points to an area."""
+    nearest = np.clip(points, (x1, y1), (x2, y2))
+    return float(np.hypot(*(points - nearest).T).min())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_line_leads_from_the_outline_to_the_tag(seed: int) -> None:
+    boxes = scattered(seed, 8, within=70) + 250
+    lines = [(box, p) for box, p in zip(boxes, placed(boxes), strict=True) if p.leader]
+    assert lines
+    for box, place in lines:
         assert place.leader is not None
-        (from_x, from_y), (to_x, to_y) = place.leader
-        assert from_x in (x1, x2) or from_y in (y1, y2)
-        assert x1 <= from_x <= x2
-        assert y1 <= from_y <= y2
+        start, (to_x, to_y) = place.leader
+        assert distance(outline_points(box), *start, *start) < 0.5
         left, top, right, bottom = area(place)
         assert left <= to_x <= right
         assert top <= to_y <= bottom
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_tag_without_a_line_is_nearest_to_its_own_box(seed: int) -> None:
+    boxes = scattered(seed, 12, within=200) + 150
+    outlines = [outline_points(box) for box in boxes]
+    for i, place in enumerate(placed(boxes)):
+        if place.leader:
+            continue
+        own, *others = (
+            distance(outlines[k], *area(place))
+            for k in sorted(range(len(boxes)), key=lambda k: k != i)
+        )
+        assert min(others) > own + PAD - 1
+        assert own < 0.35 * 20
+
+
+def test_boxes_on_each_other_need_no_line_from_either_tag() -> None:
+    boxes = np.array([[200.0, 200, 300, 300], [202, 203, 301, 299]])
+    assert [place.leader for place in placed(boxes)] == [None, None]
+
+
+def test_boxes_without_a_tag_are_kept_clear_too() -> None:
+    boxes = np.array([[200.0, 200, 300, 300], [180, 90, 400, 195]])
+    (place,) = place_tags(boxes, [TEXTS], (SIDE, SIDE), PAD)
+    assert not (painted(*area(place)) & painted(*boxes[1])).any()
+    (alone,) = place_tags(boxes[:1], [TEXTS], (SIDE, SIDE), PAD)
+    assert (painted(*area(alone)) & painted(*boxes[1])).any()
+
+
+def test_three_hundred_objects_are_done_in_seconds() -> None:
+    started = time.process_time()
+    places = placed(scattered(1, 300) * 0.5)
+    assert len(places) == 300
+    assert time.process_time() - started < 20
 
 
 def test_a_tag_that_no_place_holds_starts_at_the_edge() -> None:
@@ -131,7 +181,7 @@ def test_a_drawn_tag_leaves_the_object_beside_its_own_visible() -> None:
         Mark(np.array([40.0, 40, 60, 60]), "match", "1 circle 0.99", ("1 circle", "1")),
         Mark(np.array([40.0, 62, 60, 82]), "match", "2 square 0.98", ("2 square", "2")),
     ]
-    drawn = draw_marks(Image.new("RGB", (100, 100), "white"), marks, SIDE)
+    drawn = draw_marks(Image.new("RGB", (100, 100), "white"), marks, SIDE).image
     for mark in marks:
         x1, y1, x2, y2 = (mark.box * SIDE / 100).tolist()
         inside = drawn.crop((int(x1) + 8, int(y1) + 8, int(x2) - 8, int(y2) - 8))
