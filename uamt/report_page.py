@@ -30,7 +30,7 @@ from uamt.report_numbers import Number
 from uamt.report_pictures import Box, Frame
 from uamt.report_provenance import Facts
 from uamt.report_tables import ReportTables
-from uamt.report_tags import Tag, tags_of
+from uamt.report_tags import Tag, numbers_of, tags_of
 from uamt.report_verdict import Verdict, judge
 from uamt.report_views import (
     SCORE_COLUMNS,
@@ -75,6 +75,7 @@ def render(
         lstrip_blocks=True,
     )
     verdict = judge(tables)
+    sums_ghosts = tables.rules.ghost_entropy == "sum"
     environment.filters |= {"outline": outline, "score_name": score_name}
     raster_ids = {key: f"image-{number + 1}" for number, key in enumerate(gallery.rasters)}
     views = build_views(tables, gallery, raster_ids, experiment)
@@ -89,7 +90,7 @@ def render(
         verdict=verdict,
         extreme=verdict.strength,
         rate_flags=_rate_flags(tables, verdict),
-        sums_ghosts=tables.rules.ghost_entropy == "sum",
+        sums_ghosts=sums_ghosts,
         rule=tables.rule,
         rule_names=RULE_NAMES,
         how=HOW[tables.rule],
@@ -113,7 +114,7 @@ def render(
         style=(_TEMPLATES / "report.css").read_text(encoding="utf-8"),
         script=script,
         script_sha256=digest,
-        data=_data(views, cases, gallery.cases),
+        data=_data(views, cases, gallery.cases) | {"sumsGhosts": sums_ghosts},
     )
 
 
@@ -192,12 +193,20 @@ class _Cases:
             beside = {box.number: len(" miss") for box in boxes if box.kind == "match"}
         return tags_of(boxes, raster.width, raster.height, beside)
 
+    def numbers(self, case: Case, boxes: Sequence[Box]) -> tuple[Tag, ...]:
+        raster = self.raster(case)
+        return numbers_of(boxes, raster.width, raster.height)
+
     def _beside_lengths(self, case: Case) -> dict[str, int]:
-        """Return how many characters the longest uncertainty of each object has, and a space."""
+        """Return how many characters the longest uncertainty of each object has, and a space.
+
+        That of a ghost may be called a sum.
+        """
         frame, number = self._objects.frame, self._objects.number
         return {
             str(frame["object"].iloc[row]): 1
             + max(len(number(row, name, "two").text) for name in MEASURES)
+            + (len("sum ") if frame["is_ghost"].iloc[row] else 0)
             for row in case.objects
         }
 

@@ -82,8 +82,9 @@ TERMS: Mapping[str, tuple[str, str]] = {
     ),
     "uncertainty": (
         "uncertainty",
-        "Of an object over the passes that find it: class votes (vr) that disagree, entropy (ie) "
-        "and mutual information (mi) of the class vectors, box variance (var), box spread (ps).",
+        "Of an object over the passes that find it: class variation (variation ratio, vr), the "
+        "share of detections of another class than most; entropy (ie) and mutual information (mi) "
+        "of the class vectors, box variance (var), box spread (ps).",
     ),
 }
 """Name and meaning of each term, by the id of its entry."""

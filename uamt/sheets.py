@@ -89,7 +89,7 @@ class Sheet:
             y = self._px(10) + row * step
             if style is not None:
                 left, right = round(x) + self._px(4), round(x) + self._px(34)
-                box = left, y + self._px(3), right, y + high - self._px(3)
+                box = left, y + self._px(2), right, y + high - self._px(2)
                 draw_outlines(block, [Outline(box, style.colour, style.line)], pen)
                 x += swatch
             canvas.text((x, y + self._px(1)), text, fill=INK, font=font)

@@ -59,8 +59,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--measure",
         choices=_MEASURES,
         default="ie",
-        help="uncertainty beside each box: variation ratio, entropy, mutual information, total "
-        "variance, prediction surface; default: ie",
+        help="uncertainty beside each box: class variation (vr), entropy (ie), mutual information "
+        "(mi), box variance (var), box spread (ps), or none; default: ie",
     )
     parser.add_argument(
         "--rules",

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.uamt.report_reader import Cell, Page, check_cell, form_of
+from uamt.drawing import STYLES
 
 playwright = pytest.importorskip(
     "playwright.sync_api", reason="needs the extra 'browser': pip install .[browser]"
@@ -124,8 +125,9 @@ def test_by_mouse_from_a_mutant_to_its_images_to_a_film_strip(opened: Opened) ->
     assert frames.nth(3).get_attribute("aria-pressed") == "true"
     missed = frames.nth(3).locator("path.miss").count()
     assert (case.locator("[data-side=original] path.miss").count() > 0) == (missed > 0)
-    large = case.locator("[data-side=mutant] path.under").get_attribute("d")
-    assert large == frames.nth(3).locator("path.under").get_attribute("d")
+    outlines = "nodes => nodes.map((node) => [node.getAttribute('class'), node.getAttribute('d')])"
+    large = case.locator("[data-side=mutant] path:not(.leader, .end)").evaluate_all(outlines)
+    assert large == frames.nth(3).locator("path").evaluate_all(outlines)
     assert opened.said == []
 
 
@@ -203,6 +205,61 @@ def test_the_uncertainty_beside_boxes_can_be_chosen(opened: Opened) -> None:
         value = case.locator(f'tr[data-object="{number}"] [data-measure=var]').inner_text()
         beside = tag.locator(".beside").text_content()
         assert beside == ("" if value == "-" else f" {value}")
+
+
+def test_kinds_are_drawn_as_in_the_pictures(opened: Opened) -> None:
+    """Full line, dashes and round dots, on the page and in its legend."""
+    drawn = opened.tab.evaluate(
+        """() => Object.fromEntries(["match", "miss", "ghost"].map((kind) => [kind,
+            [".key", ".case [data-side] .picture"].map((where) => {
+                const svg = document.querySelector(where);
+                const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
+                path.setAttribute("class", kind);
+                svg.append(path);
+                const line = getComputedStyle(path);
+                return [line.stroke, line.strokeDasharray, line.strokeLinecap, line.strokeWidth];
+            })]))"""
+    )
+    for kind, style in STYLES.items():
+        legend, large = drawn[kind]
+        code = style.colour.lstrip("#")
+        rgb = ", ".join(str(int(code[k : k + 2], 16)) for k in (0, 2, 4))
+        assert legend == large
+        stroke, dashes, cap, width = large
+        assert stroke == f"rgb({rgb})"
+        lengths = [float(n) for n in re.findall(r"[\d.]+", dashes)]
+        if style.line == "full":
+            assert dashes == "none"
+        elif style.line == "dashes":
+            assert cap == "butt"
+            assert lengths[0] > lengths[1] > 0
+        else:
+            assert cap == "round"
+            assert lengths[0] == 0
+            assert lengths[1] > float(width.removesuffix("px"))
+
+
+def test_cells_of_the_film_strip_have_the_numbers_of_misses_and_ghosts(opened: Opened) -> None:
+    case = shown(opened, "details.case[open]").first
+    for item in case.locator(".strip li").all():
+        numbers = item.locator("svg text").all_text_contents()
+        item.locator("button").click()
+        large = case.locator("[data-side=mutant] text:not(.match)")
+        objects = large.evaluate_all("nodes => nodes.map((node) => node.dataset.object)")
+        assert sorted(numbers) == sorted(objects)
+        small = case.locator("[data-side=mutant] text:not([data-object])")
+        assert small.count() == 0
+
+
+def test_all_states_of_mutants_have_one_border(opened: Opened) -> None:
+    borders = opened.tab.evaluate(
+        """() => [...document.querySelectorAll(".grid td.cell, .legend .cell")].map((cell) => {
+            const { borderTopWidth, borderTopStyle, borderTopColor } = getComputedStyle(cell);
+            return [borderTopWidth, borderTopStyle, borderTopColor].join(" ");
+        })"""
+    )
+    assert len(borders) > 4
+    assert len(set(borders)) == 1
 
 
 def test_one_model_and_suite_at_a_time(opened: Opened) -> None:

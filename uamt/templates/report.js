@@ -240,7 +240,7 @@ function markMissed(svg, tags) {
 // What may be written at a detection, the longest first.
 function tagTexts(kind, object, label) {
   const word = kind === "match" ? "" : `${kind} `;
-  return [`${object} ${word}${label}`, `${object} ${label}`, object];
+  return [`${object} ${word}${label}`, `${object} ${label} …`, `${object} …`];
 }
 
 // A pass of the strip with a tag for each of its objects.
@@ -248,11 +248,14 @@ function enlarged(item) {
   const svg = item.querySelector("svg").cloneNode(true);
   const { width, height } = svg.viewBox.baseVal;
   svg.style.setProperty("--unit", `${Math.max(width, height)}px`);
+  for (const small of all("text", svg)) small.remove();
   const texts = [];
   for (const [kind, object, label, score, x, y, ...unusual] of tagsOf(item)) {
     const [level = 0, isEnd = 0, leader = ""] = unusual;
     for (const name of leader ? ["under", kind] : []) {
+      const end = `${leader.split("L")[0]}h0`;
       svg.append(makeSvg("path", { class: `leader ${name}`, d: leader }));
+      svg.append(makeSvg("path", { class: `end ${name}`, d: end }));
     }
     const written = tagTexts(kind, object, label)[level];
     const place = { class: kind, x, y, "data-object": object, "data-level": level };
@@ -281,7 +284,9 @@ function showMeasure(details) {
       beside = makeSvg("tspan", { class: "beside" });
       text.insertBefore(beside, text.querySelector("title"));
     }
-    beside.textContent = value && value.value ? ` ${value.textContent}` : "";
+    const isSum = data.sumsGhosts && measure === "ie" && text.classList.contains("ghost");
+    const written = value && value.value ? ` ${value.textContent}` : "";
+    beside.textContent = `${isSum && written ? " sum" : ""}${written}`;
   }
 }
 
