@@ -12,7 +12,8 @@ Leader = tuple[Point, Point]
 _SHARES = np.arange(0, 1, 0.1)[:, None]
 """Where a leader may end, along each side of its box; corners among them."""
 _ALONG = np.linspace(0, 0.95, 12)[:, None]
-_NEAR_OTHERS, _HIDDEN, _UNDER_TAGS, _ON_OUTLINES, _PER_CROSSING, _PER_HEIGHT = 6, 4, 3, 2, 0.3, 0.15
+_NEAR_OTHERS, _HIDDEN, _UNDER_TAGS, _ON_OUTLINES = 6, 4, 3, 2
+_PER_CROSSED_LEADER, _PER_CROSSED_OUTLINE, _PER_HEIGHT = 1.5, 0.3, 0.15
 
 
 def leaders_of(
@@ -45,12 +46,21 @@ def leaders_of(
         around = np.concatenate([np.minimum(box, area)[:2], np.maximum(box, area)[2:]])
         others, tags = boxes[is_other], np.delete(areas, i, axis=0)
         others, tags = (some[gaps(some, around) <= _apart(area)] for some in (others, tags))
-        leaders.append(_best(box, area, others, tags))
+        drawn = [leader for leader in leaders if leader is not None]
+        leaders.append(_best(box, area, (others, tags), np.array(drawn).reshape(-1, 2, 2)))
     return leaders
 
 
-def _best(box: Floats, area: Floats, others: Floats, tags: Floats) -> Leader:
-    """Return the leader to where the outline of a box is clearest of the others."""
+def _best(box: Floats, area: Floats, around: tuple[Floats, Floats], drawn: Floats) -> Leader:
+    """Return the leader to where the outline of a box is clearest of the others.
+
+    Args:
+        box: (4,) the box.
+        area: (4,) its tag.
+        around: (K, 4) other boxes and (L, 4) other tags.
+        drawn: (J, 2, 2) leaders that are there already.
+    """
+    others, tags = around
     high = float(area[3] - area[1])
     corners = box[[0, 1, 2, 1, 2, 3, 0, 3]].reshape(4, 2)
     along = np.roll(corners, -1, axis=0) - corners
@@ -74,12 +84,29 @@ def _best(box: Floats, area: Floats, others: Floats, tags: Floats) -> Leader:
         + _HIDDEN * is_hidden
         + _UNDER_TAGS * under
         + _ON_OUTLINES * is_on_outline.mean(axis=1)
-        + _PER_CROSSING * crossings
+        + _PER_CROSSED_OUTLINE * crossings
+        + _PER_CROSSED_LEADER * _crossed(starts, ends, drawn)
         + _PER_HEIGHT / high * length
     )
     best = int(cost.argmin())
     (x1, y1), (x2, y2) = starts[best].tolist(), ends[best].tolist()
     return (x1, y1), (x2, y2)
+
+
+def _crossed(starts: Floats, ends: Floats, lines: Floats) -> npt.NDArray[np.int64]:
+    """Return how many lines (J, 2, 2) each line from (S, 2) starts to (S, 2) ends crosses."""
+
+    def side(origin: Floats, along: Floats, point: Floats) -> Floats:
+        x, y = (point - origin)[..., 0], (point - origin)[..., 1]
+        turned: Floats = along[..., 0] * y - along[..., 1] * x
+        return turned
+
+    a, b = lines[:, 0], lines[:, 1]
+    first, last = starts[:, None], ends[:, None]
+    is_apart = side(a, b - a, first) * side(a, b - a, last) < 0
+    is_between = side(first, last - first, a) * side(first, last - first, b) < 0
+    count: npt.NDArray[np.int64] = (is_apart & is_between).sum(axis=1)
+    return count
 
 
 def _apart(area: Floats) -> float:

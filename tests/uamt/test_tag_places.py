@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 from uamt.drawing import Mark, draw_marks
+from uamt.leaders import _crossed, leaders_of
 from uamt.report_pictures import Box
 from uamt.report_tags import tags_of
 from uamt.tag_places import Place, place_tags
@@ -117,6 +118,21 @@ def test_a_line_leads_from_the_outline_to_the_tag(seed: int) -> None:
         left, top, right, bottom = area(place)
         assert left <= to_x <= right
         assert top <= to_y <= bottom
+
+
+def test_lines_are_counted_where_they_cross() -> None:
+    starts, ends = np.array([[0.0, 0], [0, 9], [20, 0]]), np.array([[10.0, 10], [10, 9], [20, 9]])
+    lines = np.array([[[0.0, 10], [10, 0]], [[5, 0], [5, 20]]])
+    assert _crossed(starts, ends, lines).tolist() == [2, 2, 0]
+
+
+def test_the_lines_of_two_tags_do_not_cross_where_they_need_not() -> None:
+    """The lower of two boxes has the upper tag; a way round the other line is a little longer."""
+    boxes = np.array([[100.0, 100, 170, 170], [130, 140, 200, 210]])
+    tags = np.array([[205.0, 205, 400, 225], [202, 172, 400, 192]])
+    lines = leaders_of(boxes, tags, np.array([True, True]), PAD)
+    first, second = (np.array(line) for line in lines)
+    assert _crossed(first[None, 0], first[None, 1], second[None]).tolist() == [0]
 
 
 @pytest.mark.parametrize("seed", range(4))
