@@ -80,7 +80,7 @@ def _best(box: Floats, area: Floats, around: tuple[Floats, Floats], drawn: Float
     is_inside = _inside(line, others)
     crossings = (is_inside[:, 1:] != is_inside[:, :-1]).sum(axis=(1, 2))
     cost = (
-        _NEAR_OTHERS * (1 - clear / need)
+        _NEAR_OTHERS * (1 - clear / need) ** 2
         + _HIDDEN * is_hidden
         + _UNDER_TAGS * under
         + _ON_OUTLINES * is_on_outline.mean(axis=1)
