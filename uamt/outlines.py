@@ -80,6 +80,8 @@ class Outline:
 def drawn_boxes(boxes: npt.NDArray[np.float64], size_px: tuple[int, int], pen: Pen) -> list[Box]:
     """Return where boxes are drawn: on whole pixels, and with all of their line in the picture.
 
+    A box that lies beside the picture is a line at its border, however far away it is.
+
     Args:
         boxes: (N, 4) x1, y1, x2, y2 in pixels of the picture.
         size_px: Its width and height.
@@ -87,11 +89,9 @@ def drawn_boxes(boxes: npt.NDArray[np.float64], size_px: tuple[int, int], pen: P
     """
     least = pen.width_px // 2
     most = np.array(size_px) - pen.width_px + least
-    lower = np.maximum(boxes[:, :2], least)
-    upper = np.minimum(boxes[:, 2:], most)
-    # A box that lies beside the picture stays there.
-    is_beside = (lower > upper).any(axis=1)
-    kept = np.where(is_beside[:, None], boxes, np.hstack([lower, upper]))
+    # What some detectors return has its edges the wrong way round.
+    ordered = np.sort(boxes.reshape(-1, 2, 2), axis=1)
+    kept = np.clip(ordered, least, np.maximum(most, least)).reshape(-1, 4)
     return [(x1, y1, x2, y2) for x1, y1, x2, y2 in np.rint(kept).astype(np.int64).tolist()]
 
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from scoring.detections import Detections
 from scoring.object_uncertainty import ObjectUncertainty
 from scoring.objects import MEASURES
@@ -138,10 +140,10 @@ def frames(tracks: Tracks, seen: ObjectUncertainty, label_names: Sequence[str]) 
 
 
 def _box(found: Detections, row: int, kind: Kind, number: str, label_names: Sequence[str]) -> Box:
-    x1, y1, x2, y2 = (float(value) for value in found.boxes[row])
+    # What some detectors return has its edges the wrong way round.
+    (x1, y1), (x2, y2) = np.sort(found.boxes[row].reshape(2, 2), axis=0).tolist()
     label = plain(name_of(found.labels[row], label_names), _LONGEST_LABEL)
-    wide, high = x2 - x1, y2 - y1
-    return Box(kind, number, x1, y1, wide, high, label, float(found.scores[row]))
+    return Box(kind, number, x1, y1, x2 - x1, y2 - y1, label, float(found.scores[row]))
 
 
 def object_rows(

@@ -187,6 +187,20 @@ def test_the_line_of_a_box_at_the_edge_is_in_the_picture() -> None:
     assert runs(pixels[:, 600], rgb("match")) == [(0, 2), (638, 2)]
 
 
+@pytest.mark.parametrize("kind", STYLES)
+@pytest.mark.parametrize("far", [700.0, 1e9, 9e99])
+def test_a_box_beside_the_picture_is_drawn_at_its_border(kind: Kind, far: float) -> None:
+    """However far away it is: its line has no more pixels than the picture."""
+    pixels = outlined((kind, [far, 100, 2 * far, 300]))
+    rows, columns = (pixels == rgb(kind)).all(axis=2).nonzero()
+    assert columns.min() > 640 - 8
+    assert 95 < rows.min() < rows.max() < 305
+
+
+def test_a_box_whose_edges_are_the_wrong_way_round_is_drawn() -> None:
+    assert np.array_equal(outlined(("match", [300.0, 250, 100, 100])), outlined(("match", BOX)))
+
+
 CROWD = [[473.0, 157, 546, 225], [489, 157, 579, 244], [514, 174, 597, 244], [540, 235, 615, 306]]
 """Three boxes on each other and one below, as a detector found them."""
 
