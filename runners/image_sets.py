@@ -64,6 +64,11 @@ class ImageSet:
         return path.parent.name or "images" if self._yolo_file else path.stem
 
     @property
+    def is_plain_folder(self) -> bool:
+        """Whether it is a folder of which all images count, and no data set."""
+        return self.source.is_dir() and self._yolo_file is None and self._folder == self.source
+
+    @property
     def _suffix(self) -> str:
         return self.source.suffix.lower()
 
@@ -167,10 +172,12 @@ def _first_level_folders(root: Path) -> dict[str, Path]:
     folders = {entry.name: entry for entry in entries if entry.is_dir()}
     loose = [e.name for e in entries if not e.is_dir() and e.suffix.lower() in IMAGE_SUFFIXES]
     if loose:
+        place = "beside the folders" if folders else "and no folder"
+        them = "them" if len(loose) > 1 else "it"
         raise ConfigError(
-            f"--suites folders: expected only folders in '{root}', got the image '{loose[0]}'"
-            f"{f' and {len(loose) - 1} more' if len(loose) > 1 else ''} beside them; move them "
-            f"into a folder"
+            f"--suites folders: expected a folder for each suite in '{root}', got the image "
+            f"'{loose[0]}'{f' and {len(loose) - 1} more' if len(loose) > 1 else ''} {place}; leave "
+            f"out --suites folders, and all of '{root}' is one suite, or move {them} into a folder"
         )
     if not folders:
         raise DataError(f"--suites folders: expected folders of images in '{root}', found none")

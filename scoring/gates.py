@@ -73,14 +73,15 @@ class Gate:
     """The least value of a score.
 
     Args:
-        score: One of `SCORE_NAMES`, or a column of `ua_ms_model.csv`.
+        score: As it was written: one of `SCORE_NAMES`, which may leave out the kind of kill, or a
+            column of `ua_ms_model.csv`.
         least: From 0 to 1.
         suite: The suite that must reach it; None means each.
         model: The model under which it must; None means each.
 
     Example:
         >>> Gate.parse("kill_share=.6")
-        Gate(score='kill_share_mg', least=0.6, suite=None, model=None)
+        Gate(score='kill_share', least=0.6, suite=None, model=None)
         >>> Gate.parse("ssd/night:ms_iou=0.05")
         Gate(score='ms_iou', least=0.05, suite='night', model='ssd')
     """
@@ -106,8 +107,7 @@ class Gate:
                 f"--fail-under: expected SCORE=VALUE, SUITE:SCORE=VALUE or "
                 f"MODEL/SUITE:SCORE=VALUE, got {text!r}"
             )
-        score = _with_kind(score)
-        if score not in SCORE_NAMES and score not in _COLUMNS:
+        if _with_kind(score) not in SCORE_NAMES and score not in _COLUMNS:
             near = difflib.get_close_matches(score, (*SCORE_NAMES, *_COLUMNS), n=3, cutoff=0.0)
             raise ConfigError(
                 f"--fail-under: no score is called {score!r}; the nearest are {', '.join(near)}"
@@ -184,7 +184,7 @@ def check_gates(
 
 def _value(score: str, model: ModelAggregates, place: int, tables: Tables) -> tuple[float, str]:
     """Return a score of a suite, and why it cannot be told, if so."""
-    folder = model_folder(model)
+    folder, score = model_folder(model), _with_kind(score)
     if score in _OF_SHARES:
         kind, column = _OF_SHARES[score]
         table = tables[folder / "ua_ms_kill_shares.csv"]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from scoring.errors import ConfigError
 from scoring.files import remove_leftovers, write_atomic
+from uamt.image_sources import merged_note
 from uamt.options import BY_KEY, OPTIONS, read_experiment_file
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def load(values: Mapping[str, Any]) -> Detector:
 
 
 def campaign(values: Mapping[str, Any], detector: Detector) -> tuple[Campaign, list[str]]:
-    """Return the campaign of a resolved configuration, and notes on what it leaves out."""
+    """Return the campaign of a resolved configuration, and notes on what may not be meant."""
     from runners.campaign import Campaign
     from runners.images import list_suites
     from runners.settings import Settings
@@ -124,6 +125,10 @@ def campaign(values: Mapping[str, Any], detector: Detector) -> tuple[Campaign, l
         use_memo=not values["no_memo"],
         shard=Shard.parse(values["shard"]) if values["shard"] else Shard(),
     )
+    if not named and values["suites"] == "one":
+        (images,) = built.suites.values()
+        if note := merged_note(Path(values["images"]), images):
+            notes.append(note)
     return built, notes
 
 

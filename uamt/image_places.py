@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -61,8 +61,13 @@ class ImagePlaces:
         }
         self._where = f"suite '{suite}' of '{model}'"
         self._is_named = folder is not None
-        places = _named(folder, suite) if folder else _saved(root, model, suite)
-        self._folders = [place for place in dict.fromkeys(places) if place.is_dir()]
+        self._sources = [folder] if folder else list(saved_sources(root, model, suite))
+        places = _named(folder, suite) if folder else _saved(root, self._sources, suite)
+        there: dict[Path, Path] = {}
+        for place in places:
+            if place.is_dir():
+                there.setdefault(place.resolve(), place)
+        self._folders = list(there.values())
         self._listed: dict[Path, dict[str, Path]] = {}
 
     def find(self, stem: str) -> FoundImage:
@@ -85,12 +90,21 @@ class ImagePlaces:
             other = other or found
         if other is not None and self._is_named:
             return other
-        looked = ", ".join(f"'{folder}'" for folder in self._folders) or "no folder that is there"
-        changed = f"; '{other.path}' is another picture than was run" if other else ""
         raise DataError(
-            f"{self._where}: expected the picture '{relative or stem}' of image '{stem}' in "
-            f"{looked}{changed}; name its folder with --images FOLDER, or give the picture's path"
+            f"{self._where}: the picture of image '{stem}' cannot be shown, for "
+            f"{self._why_missing(relative or stem, other)}; name the folder of the pictures with "
+            f"--images FOLDER"
         )
+
+    def _why_missing(self, name: str, other: FoundImage | None) -> str:
+        if other is not None:
+            return f"'{other.path}' is another picture than was run"
+        asked = " or ".join(f"'{place}'" for place in self._folders or self._sources)
+        if self._folders:
+            return f"'{name}' is not in {asked}"
+        if self._sources:
+            return f"there is no folder {asked}"
+        return "nothing says where the images of this suite lie"
 
     def check(self, stem: str, path: Path) -> FoundImage:
         """Return a file that the caller takes for an image's, and whether it is the one."""
@@ -124,8 +138,8 @@ def _folders_of(source: Path) -> Iterator[Path]:
         yield source.parents[min(2, len(source.parents) - 1)] / "JPEGImages"
 
 
-def _saved(root: Path, model: str, suite: str) -> Iterator[Path]:
-    for source in saved_sources(root, model, suite):
+def _saved(root: Path, sources: Sequence[Path], suite: str) -> Iterator[Path]:
+    for source in sources:
         for base in (Path(), root.resolve().parent, root):
             yield from _folders_of(base / source)
     from runners.builtin import suites as builtin_suites

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scoring.errors import UamtError
 from scoring.files import write_atomic
 from scoring.limits import MAX_EXPERIMENT_BYTES
 from scoring.reading import read_text
 from uamt.toml_text import parse_toml
+
+if TYPE_CHECKING:
+    from runners.images import ImageRef
 
 
 def save_sources(
@@ -44,6 +47,32 @@ def save_sources(
         sources |= {"images": str(images), "suites": suites}
     with folder_locked(root):
         write_atomic(_path(root, model), tomli_w.dumps(sources).encode())
+
+
+def merged_note(source: Path, images: Sequence[ImageRef]) -> str | None:
+    """Return what a person may not have meant whose folders of images are one suite.
+
+    Args:
+        source: As `--images` names it.
+        images: The images of the one suite that it is.
+
+    Returns:
+        None where the source is a data set or a file, where images lie in it beside its folders,
+        or where one folder holds them all.
+    """
+    from runners.image_sets import ImageSet
+
+    parts = [image.relative_path.split("/") for image in images]
+    folders = sorted({part[0] for part in parts})
+    if len(folders) < 2 or any(len(part) < 2 for part in parts):
+        return None
+    if not ImageSet(source).is_plain_folder:
+        return None
+    shown = f"{', '.join(folders[:5])}{', ...' if len(folders) > 5 else ''}"
+    return (
+        f"the images of '{source}' lie in {len(folders)} folders ({shown}), and are taken for one "
+        f"suite, '{images[0].suite}'; with --suites folders each folder is a suite"
+    )
 
 
 def saved_sources(root: Path, model: str, suite: str) -> Iterator[Path]:

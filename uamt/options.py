@@ -379,6 +379,12 @@ def _parse_table(option: Option, texts: Sequence[str]) -> Any:
     for text in texts:
         name, separator, value = text.partition("=")
         if not separator or not name:
-            raise ConfigError(f"{option.flag}: expected NAME=VALUE, got {text!r}")
+            expected = "NAME=VALUE"
+            if option.key == "suites":
+                expected = (
+                    "'folders' alone (each folder in that of --images is a suite), or NAME=SOURCE "
+                    "for each suite"
+                )
+            raise ConfigError(f"{option.flag}: expected {expected}, got {text!r}")
         table[name] = value
     return table

@@ -257,6 +257,15 @@ def test_each_first_level_folder_can_be_a_suite(tmp_path: Path) -> None:
     assert [ref.relative_path for ref in suites["night"]] == ["x/1.png"]
 
 
+def test_images_without_folders_can_be_one_suite(tmp_path: Path) -> None:
+    touch(tmp_path, "1.png", "2.png")
+    with pytest.raises(ConfigError) as caught:
+        list_suites(tmp_path, suites="folders")
+    assert "got the image '1.png' and 1 more and no folder; leave out --suites folders" in str(
+        caught.value
+    )
+
+
 def test_images_beside_the_folders_of_suites_are_an_error(tmp_path: Path) -> None:
     touch(tmp_path, "day/1.png", "loose.png")
     with pytest.raises(ConfigError, match=r"'loose.png'"):

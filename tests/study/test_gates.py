@@ -39,10 +39,10 @@ class TestParse:
         ("text", "gate"),
         [
             ("ms_iou=.5", Gate("ms_iou", 0.5)),
-            ("kill_share=.5", Gate("kill_share_mg", 0.5)),
-            ("kill_share_low_holm=.5", Gate("kill_share_low_mg_holm", 0.5)),
-            ("day:img_ms_any=.5", Gate("img_ms_mg_any", 0.5, "day")),
-            ("obj_ms=.5", Gate("obj_ms_mg", 0.5)),
+            ("kill_share=.5", Gate("kill_share", 0.5)),
+            ("kill_share_low_holm=.5", Gate("kill_share_low_holm", 0.5)),
+            ("day:img_ms_any=.5", Gate("img_ms_any", 0.5, "day")),
+            ("obj_ms=.5", Gate("obj_ms", 0.5)),
             ("night:match_vr=0", Gate("match_vr", 0.0, "night")),
             ("net/a b:miss_rate=1", Gate("miss_rate", 1.0, "a b", "net")),
             ("[match] vr_diff=0.2", Gate("[match] vr_diff", 0.2)),
@@ -79,6 +79,9 @@ def test_every_score_has_the_value_of_its_table(results: Path) -> None:
         return found.value
 
     assert value("kill_share_mg") == of_both.loc["night", "kill_share_significant"]
+    for short in ("kill_share", "kill_share_low_holm", "img_ms_any", "obj_ms"):
+        bare, holm_or_any, rule = short.partition("_holm" if "holm" in short else "_any")
+        assert value(short) == value(f"{bare}_mg{holm_or_any}{rule}")
     assert value("kill_share_mg_any") == of_both.loc["night", "kill_share_any"]
     assert value("kill_share_low_mg_holm") == of_both.loc["night", "kill_share_holm_low"]
     assert value("img_ms_mg_any") == of_both.loc["night", "ms_any"]
@@ -112,6 +115,13 @@ class TestCommand:
         found = table.loc["day", "[match] iou_mean"]
         assert f"net, suite 'day': ms_iou is {found:.4g}, expected 1 or more" in lines[0]
         assert "4 of 5 gates FAILED." in stdout
+
+    def test_a_score_is_named_as_it_was_written(self, uamt: Command, results: Path) -> None:
+        scores = ["kill_share", "kill_share_mg"]
+        gates = [word for s in scores for word in ("--fail-under", f"net/night:{s}=1")]
+        code, _, stderr = uamt("suites", results, *gates)
+        assert code == 1
+        assert [line.split()[5] for line in stderr.splitlines()] == scores
 
     def test_machines_read_every_gate(self, uamt: Command, results: Path) -> None:
         code, stdout, _ = uamt("suites", results, "--fail-under", "night:ms_iou=1", "--json")

@@ -213,7 +213,7 @@ def test_without_pictures_the_page_says_so(made: Path, tmp_path: Path, uamt: Com
     check_all(page, root / "scores")
     assert not page.all("image")
     (note,) = [e for e in page.all("p") if e.attributes.get("class") == "note"]
-    assert "name its folder with --images" in note.text
+    assert "name the folder of the pictures with --images" in note.text
 
 
 def test_scores_alone_are_enough(made: Path, tmp_path: Path, uamt: Command) -> None:

@@ -16,6 +16,7 @@ from PIL import Image
 from scoring.layout import Branch, find_branches
 from scoring.predictions import read_passes
 from tests.uamt.conftest import SMALL_RUN, Command, copy_photos
+from uamt.configuration import campaign, load, resolve
 
 DEMO = ("--model", "demo_retinanet")
 
@@ -146,6 +147,40 @@ def test_folders_can_be_suites(uamt: Command, tmp_path: Path) -> None:
     )
     assert code == 0
     assert {branch.suite for branch in find_branches(out)} == {"day", "night"}
+
+
+class TestFoldersOfOneFolder:
+    def notes(self, folder: Path, *options: str) -> list[str]:
+        flags = {"model.name": "demo_retinanet", "images": str(folder)}
+        flags |= dict(zip(options[::2], options[1::2], strict=True))
+        values = resolve(None, flags)
+        return campaign(values, load(values))[1]
+
+    def test_they_are_one_suite_and_a_note_says_so(self, tmp_path: Path) -> None:
+        copy_photos(tmp_path / "all" / "day", 1)
+        copy_photos(tmp_path / "all" / "night", 1, "dim")
+        (note,) = self.notes(tmp_path / "all")
+        assert "lie in 2 folders (day, night), and are taken for one suite, 'all'; with" in note
+        assert "--suites folders" in note
+        assert self.notes(tmp_path / "all", "suites", "folders") == []
+        copy_photos(tmp_path / "all" / "more", 0)
+        (tmp_path / "all" / "loose.png").write_bytes(next(tmp_path.rglob("*.png")).read_bytes())
+        assert self.notes(tmp_path / "all", "names", "path") == []
+
+    def test_data_sets_divide_by_rules_of_their_own(self, tmp_path: Path) -> None:
+        for folder in ("images/train", "images/val", "labels"):
+            copy_photos(tmp_path / "yolo" / folder, 1, "dim" if "val" in folder else "plain")
+        assert self.notes(tmp_path / "yolo") == []
+        assert len(self.notes(tmp_path / "yolo" / "images")) == 1
+
+
+def test_suites_that_are_neither_folders_nor_named_say_what_they_may_be(
+    uamt: Command, photos: Path
+) -> None:
+    code, _, stderr = uamt("run", *DEMO, "--images", photos, "--suites", "folder")
+    assert code == 2
+    assert "--suites: expected 'folders' alone (each folder in that of --images" in stderr
+    assert "or NAME=SOURCE for each suite, got 'folder'" in stderr
 
 
 def test_a_bad_image_is_skipped_and_the_exit_code_says_so(

@@ -136,7 +136,18 @@ class TestCommand:
     def test_a_picture_that_is_nowhere_is_asked_for(self, uamt: Command, small: Path) -> None:
         code, _, told = uamt("show", "b", "--mutant", "0.1", "--root", small)
         assert code == 3
-        assert "name its folder with --images" in told
+        assert "nothing says where the images of this suite lie" in told
+        assert "name the folder of the pictures with --images FOLDER" in told
+
+    def test_the_folders_that_were_looked_in_are_named(
+        self, uamt: Command, small: Path, tmp_path: Path
+    ) -> None:
+        (tmp_path / "empty").mkdir()
+        asked = ("show", "b", "--mutant", "0.1", "--root", small, "--images")
+        _, _, told = uamt(*asked, tmp_path / "empty")
+        assert f"'b' is not in '{tmp_path / 'empty'}'; name the folder" in told
+        _, _, told = uamt(*asked, tmp_path / "gone")
+        assert f"there is no folder '{tmp_path / 'gone'}'; name the folder" in told
 
 
 class TestFacade:
