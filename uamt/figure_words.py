@@ -8,6 +8,7 @@ from scoring.levels import changed_passes, image_levels
 from uamt.object_names import MEASURE_NAMES
 from uamt.presentation import count_of
 from uamt.scene import Scene
+from uamt.shown_pass import shown_pass
 
 
 def counts_text(counts: Sequence[int]) -> str:
@@ -77,22 +78,22 @@ def pass_text(t: int, n: int, why: str = "") -> str:
     """Return which pass is shown.
 
     Example:
-        >>> pass_text(1, 10, "the one with the most misses")
-        'Pass 1 (the 10 passes are numbered 0 to 9), the one with the most misses'
+        >>> pass_text(1, 10, "the one with the most ghosts")
+        'Pass 1 (the 10 passes are numbered 0 to 9), the one with the most ghosts'
     """
     which = f"the {n} passes are numbered 0 to {n - 1}" if n > 1 else "the only one"
     return f"Pass {t} ({which}){why and ', '}{why}"
 
 
-def most_changed(scene: Scene) -> tuple[int, str]:
-    """Return the first pass with the most misses and ghosts, and why it is chosen, if it is."""
-    changes = scene.tracks.counts()[:, 1:].sum(axis=1)
-    t = int(changes.argmax())
-    if not changes.any() or len(changes) == 1:
+def chosen_pass(scene: Scene) -> tuple[int, str]:
+    """Return the pass that is shown where nobody chooses one, and why, if there is a choice."""
+    t, by, is_alone = shown_pass(scene.tracks)
+    if by == "nothing" or scene.tracks.n_passes == 1:
         return t, ""
-    is_alone = int((changes == changes[t]).sum()) == 1
-    which = "the one" if is_alone else "the first of those"
-    return t, f"{which} with the most misses and ghosts"
+    if by == "ghosts":
+        return t, f"{'the one' if is_alone else 'the first of those'} with the most ghosts"
+    which = "the one that misses" if is_alone else "the first of those that miss"
+    return t, f"{which} most, counted by the original's scores"
 
 
 def tag_text(measure: str | None) -> str:

@@ -27,6 +27,7 @@ from uamt.report_numbers import NOTHING, Number, TableFile
 from uamt.report_pictures import Frame, Raster, frames, object_rows, read_raster
 from uamt.report_place import ImageFiles, prediction_branch
 from uamt.report_tables import ReportTables
+from uamt.shown_pass import shown_pass
 
 OBJECTS_NAME = "report_objects.csv"
 PASSES_NAME = "report_passes.csv"
@@ -45,7 +46,7 @@ class Case:
         image: Number of the image among the suite's.
         mutant: Number of the mutant among the suite's.
         frames: What every pass shows.
-        shown: The pass that is shown large: the one that changes most.
+        shown: The pass that is shown large.
         passes_row: Row of the first pass in the table of passes.
         objects: Rows of its objects in the table of objects.
     """
@@ -244,7 +245,7 @@ def _add_case(
             image=image,
             mutant=mutant,
             frames=tuple(frames(tracks, seen, label_names)),
-            shown=int(np.argmax(counts[:, 1] + counts[:, 2])),
+            shown=shown_pass(tracks).t,
             passes_row=passes_row,
             objects=tuple(range(first, first + len(rows))),
         )

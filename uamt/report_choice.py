@@ -83,7 +83,7 @@ def _ordered_pairs(scores: SuiteScores, tables: ReportTables) -> list[tuple[int,
     best image of every other mutant, and then further images of each.
     """
     killed = scores.killed(VERDICT_KIND, tables.rule, tables.rules)
-    ranked = _ranked_images(scores, killed)
+    ranked = _ranked_images(scores, killed, tables)
     order = sorted(range(len(scores.mutants)), key=lambda m: tag_order(scores.mutants[m][1]))
     dead = [m for m in order if killed[:, m].any()]
     alive = [m for m in order if not killed[:, m].any()]
@@ -96,16 +96,23 @@ def _ordered_pairs(scores: SuiteScores, tables: ReportTables) -> list[tuple[int,
     ]
 
 
-def _ranked_images(scores: SuiteScores, killed: npt.NDArray[np.bool_]) -> list[list[int]]:
-    """Return the images with a row, per mutant: killing ones first, by changed passes and power."""
+def _ranked_images(
+    scores: SuiteScores, killed: npt.NDArray[np.bool_], tables: ReportTables
+) -> list[list[int]]:
+    """Return the images with a row, per mutant: first those that kill it by a miss, then others
+    that kill it; among these by changed passes and power.
+
+    A ghost may be an object that the original overlooks; a miss shows better what a mutant loses.
+    """
     counts = np.nan_to_num(scores.column(COUNT_COLUMN), nan=-1.0)
     loss = np.nan_to_num(scores.column("[match] iou_mean"))
     power = killed.sum(axis=1)
+    by_miss = killed & scores.killed("miss", tables.rule, tables.rules)
     there = scores.has_row
     return [
         [
             int(i)
-            for i in np.lexsort((-loss[:, m], -power, -counts[:, m], ~killed[:, m]))
+            for i in np.lexsort((-loss[:, m], -power, -counts[:, m], ~by_miss[:, m], ~killed[:, m]))
             if there[i, m]
         ]
         for m in range(len(scores.mutants))

@@ -101,6 +101,7 @@ def render(
         labels=list(dict.fromkeys(view.model for view in views)),
         suites=list(dict.fromkeys(view.suite for view in views)),
         score_columns=SCORE_COLUMNS,
+        drawn=_drawn(tables, gallery),
         measures={k: (MEASURE_NAMES[k], unit) for k, unit in measure_units(tables.rules).items()},
         rasters=[(raster_ids[key], raster) for key, raster in gallery.rasters.items()],
         cases=cases,
@@ -123,6 +124,14 @@ def _rate_flags(tables: ReportTables, verdict: Verdict) -> list[str]:
     if not verdict.strength:
         return []
     return list(rate_flags(tables.suites, is_milder=verdict.strength == "strong"))
+
+
+def _drawn(tables: ReportTables, gallery: Gallery) -> str:
+    """Return whether all pairs of an image and a mutant are drawn, or a part; empty if none is."""
+    n_pairs = sum(int(kills.scores.has_row.sum()) for m in tables.models for kills in m.kills)
+    if not gallery.cases:
+        return ""
+    return "all" if len(gallery.cases) == n_pairs else "part"
 
 
 def _data(views: Sequence[View], cases: _Cases, shown: Sequence[Case]) -> dict[str, Any]:

@@ -96,7 +96,7 @@ def _of_scores(tables: ReportTables, model: Any) -> Iterator[tuple[str, str]]:
     yield (
         "thresholds",
         f"a pair matches above IoU {rules.iou_threshold}; significant: p < {rules.alpha} against "
-        f"noise of {rules.null_rate:.0%}",
+        f"chance, which is granted {rules.null_rate:.0%} of passes",
     )
     facts = [one for suite in model.results.suites for one in suite.facts.values()]
     if facts:

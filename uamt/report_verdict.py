@@ -1,4 +1,4 @@
-"""The verdict of a report: suites in their order, what is saturated, where rules disagree."""
+"""The verdict of a report: suites in their order, what tells them apart, where rules differ."""
 
 from __future__ import annotations
 
@@ -48,6 +48,21 @@ class Disagreement:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ImgMs:
+    """Img-MS of suites, by one rule: those that are written out, and what all others have.
+
+    Args:
+        column: Of the numbers of a standing.
+        named: The suites that are written out; none where all have the same, as it is shown.
+        others: What most of them have; None where no two have the same.
+    """
+
+    column: str
+    named: tuple[Standing, ...]
+    others: Number | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Verdict:
     """What the page says first.
 
@@ -57,8 +72,8 @@ class Verdict:
             kills each of them, `mild` where none kills any; else nothing.
         ranked: Suites over all models, the strongest first.
         of_models: Suites of each model; those that are ranked, where there is one model.
-        saturated: Those of `of_models` whose Img-MS is 1 by rule `any`.
-        saturated_by_rule: Those whose Img-MS is 1 by the rule of the verdict.
+        img_ms: By rule: the Img-MS of `of_models`.
+        kill_share_ranks: Whether their kill shares do, by the rule of the verdict.
         counts: Mutants by state, over all models and suites.
         disagreements: Mutants about which rules disagree.
         knows_strict: Whether it is known of every model what `strict` says.
@@ -68,8 +83,8 @@ class Verdict:
     strength: Strength
     ranked: tuple[Standing, ...]
     of_models: tuple[Standing, ...]
-    saturated: tuple[Standing, ...]
-    saturated_by_rule: tuple[Standing, ...]
+    img_ms: dict[str, ImgMs]
+    kill_share_ranks: bool
     counts: dict[str, Number]
     disagreements: tuple[Disagreement, ...]
     knows_strict: bool
@@ -95,10 +110,8 @@ def judge(tables: ReportTables) -> Verdict:
         strength=_strength(of_models, tables.rule),
         ranked=tuple(ranked),
         of_models=tuple(of_models),
-        saturated=tuple(s for s in of_models if s.numbers["img_ms_any"].exact == 1),
-        saturated_by_rule=tuple(
-            s for s in of_models if s.numbers[f"img_ms_{tables.rule}"].exact == 1
-        ),
+        img_ms={rule: _img_ms(of_models, f"img_ms_{rule}") for rule in KILL_RULES},
+        kill_share_ranks=len({s.numbers[f"kill_share_{tables.rule}"].text for s in of_models}) > 1,
         counts={column: counts.number(total, column, "whole") for column in columns},
         disagreements=tuple(_disagreements(tables)),
         knows_strict=all(tables.strict),
@@ -139,6 +152,16 @@ def _strength(of_models: list[Standing], rule: str) -> Strength:
     if shares == {1.0}:
         return "strong"
     return "mild" if shares == {0.0} else ""
+
+
+def _img_ms(of_models: list[Standing], column: str) -> ImgMs:
+    numbers = [standing.numbers[column] for standing in of_models]
+    texts = [number.text for number in numbers]
+    most = max(dict.fromkeys(texts), key=texts.count)
+    if texts.count(most) == 1:
+        return ImgMs(column, tuple(of_models), None)
+    named = (s for s, text in zip(of_models, texts, strict=True) if text != most)
+    return ImgMs(column, tuple(named), numbers[texts.index(most)])
 
 
 def _disagreements(tables: ReportTables) -> list[Disagreement]:

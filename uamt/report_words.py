@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from scoring.rules import DEEPLUQ
 from scoring.suites import KillRule
 from uamt.object_names import MEASURE_NAMES
 
@@ -38,8 +39,10 @@ TERMS: Mapping[str, tuple[str, str]] = {
     "kill": (
         "kill",
         "An image kills a mutant if the mutant's detections on it differ from the original's by a "
-        "miss or a ghost: by rule any in one pass, by rule significant in more passes than noise "
-        "explains (p < .05), by rule Holm the same after correction for the number of images.",
+        "miss or a ghost: by rule any in one pass, by rule significant in more passes than chance "
+        f"explains (p < .05; chance is granted {DEEPLUQ.null_rate:.0%} of passes), by rule Holm "
+        "the same after correction for the number of images. A kill says that something changed, "
+        "not that it got worse.",
     ),
     "kill-share": (
         "kill share",
@@ -53,8 +56,8 @@ TERMS: Mapping[str, tuple[str, str]] = {
     ),
     "ms-iou": (
         "MS_iou",
-        "How much of their boxes' overlap matched objects lose, all of it in passes that miss "
-        "them; over objects, images, mutants. 0 if none moves or is missed.",
+        "How much of their boxes' overlap matched objects lose; a pass that misses one counts as "
+        "losing all of it; over objects, images, mutants. 0 if none moves or is missed.",
     ),
     "ua-ms": (
         "UA-MS",

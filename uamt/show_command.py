@@ -41,7 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="number",
         type=int,
         metavar="N",
-        help="number of the pass, from 0; default: the first with the most misses and ghosts",
+        help="number of the pass, from 0; default: the one that misses most, counted by the "
+        "original's scores, or has most ghosts where none misses",
     )
     which.add_argument("--passes", choices=("all",), help="a film strip of all passes")
     parser.add_argument(

@@ -35,8 +35,8 @@ def figure_of(
 
     Args:
         chosen: What to show.
-        passes: Number of the pass; `all` for a film strip; None for the first pass with the most
-            misses and ghosts.
+        passes: Number of the pass; `all` for a film strip; None for the pass that misses
+            most, counted by the original's scores, or has most ghosts where none misses.
         images: Folder of the suite's pictures, where the experiment does not lead to it.
         measure: The measure that stands beside each box; None for none.
         scale: Size of the figure.
@@ -48,7 +48,7 @@ def figure_of(
         DataError: A prediction file or the picture is missing or broken.
     """
     from uamt.drawing import brightened
-    from uamt.figure_words import most_changed
+    from uamt.figure_words import chosen_pass
     from uamt.figures import pass_figure, strip_figure
     from uamt.image_places import ImagePlaces, open_upright
     from uamt.lettering import plain
@@ -92,7 +92,7 @@ def figure_of(
         return strip_figure(scene, scale=scale)
     if passes is not None:
         return pass_figure(scene, passes, measure=measure, scale=scale)
-    t, why = most_changed(scene)
+    t, why = chosen_pass(scene)
     return pass_figure(scene, t, measure=measure, scale=scale, why=why)
 
 
@@ -136,8 +136,8 @@ def show(
         image: Output name (stem) of an image, or the path of its file.
         mutant: The mutant's tag: rate `0.1` (MC-Dropout), rate and block `0.1_3` (MC-DropBlock).
         root: The experiment's folder; None means the one in the current folder.
-        passes: Number of a pass; `all` for a film strip of all T; None for the first with the
-            most misses and ghosts.
+        passes: Number of a pass; `all` for a film strip of all T; None for the one that
+            misses most, counted by the original's scores, or has most ghosts where none misses.
         operator: Needed where several operators have the tag.
         model: Needed where there are several models.
         suite: Needed where several suites have the image.

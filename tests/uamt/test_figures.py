@@ -17,7 +17,7 @@ from scoring.rules import DEEPLUQ, STRICT
 from scoring.tracks import track
 from uamt.drawing import Drawn, Mark, draw_marks
 from uamt.figure_table import table_of
-from uamt.figure_words import headline, most_changed, pass_text, tag_text, verdict_text
+from uamt.figure_words import chosen_pass, headline, pass_text, tag_text, verdict_text
 from uamt.figures import Figure, pass_figure, strip_figure
 from uamt.scene import Scene
 from uamt.sheets import Sheet
@@ -142,8 +142,22 @@ def test_the_pass_is_said_so_that_it_cannot_be_misread() -> None:
 @pytest.mark.parametrize(
     ("mutant", "t", "why"),
     [
-        ([seen(HERE), seen(), seen()], 1, "the first of those with the most misses and ghosts"),
-        ([seen(HERE), seen(), seen(FAR)], 2, "the one with the most misses and ghosts"),
+        (
+            [seen(HERE, FAR), seen(), seen(FAR)],
+            1,
+            "the first of those that miss most, counted by the original's scores",
+        ),
+        (
+            [seen(HERE, FAR, THERE), seen(HERE), seen()],
+            2,
+            "the one that misses most, counted by the original's scores",
+        ),
+        (
+            [seen(HERE), seen(HERE, FAR), seen(HERE, FAR)],
+            1,
+            "the first of those with the most ghosts",
+        ),
+        ([seen(HERE), seen(HERE, FAR), seen(HERE)], 1, "the one with the most ghosts"),
         ([seen(HERE)] * 3, 0, ""),
         ([seen()], 0, ""),
     ],
@@ -151,7 +165,14 @@ def test_the_pass_is_said_so_that_it_cannot_be_misread() -> None:
 def test_why_a_pass_is_shown_is_true_where_several_tie(
     mutant: list[Detections], t: int, why: str
 ) -> None:
-    assert most_changed(scene_of([seen(HERE)] * len(mutant), mutant)) == (t, why)
+    assert chosen_pass(scene_of([seen(HERE)] * len(mutant), mutant)) == (t, why)
+
+
+def test_the_loss_of_a_sure_object_comes_before_that_of_two_doubtful_ones() -> None:
+    boxes, probs = [HERE, THERE, FAR], [[0.05, 0.9, 0.05]] * 3
+    original = Detections(boxes, [1] * 3, [0.95, 0.3, 0.4], probs)
+    mutant = [seen(HERE), seen(HERE, THERE, FAR), seen(THERE, FAR)]
+    assert chosen_pass(scene_of([original] * 3, mutant))[0] == 2
 
 
 @pytest.mark.parametrize("measure", ["ie", "vr", None])
