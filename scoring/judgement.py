@@ -65,8 +65,8 @@ def strict_remark(
         die = int((after & ~before & counted).sum())
         equivalent = int((~counted).sum())
         parts = [
-            f"any kills {survive} that strict does not" if survive else "",
-            f"strict kills {die} that any does not" if die else "",
+            f"rule 'any' kills {survive} that 'strict' does not" if survive else "",
+            f"'strict' kills {die} that rule 'any' does not" if die else "",
             f"{equivalent} change{'s' if equivalent == 1 else ''} nothing on any image"
             if equivalent
             else "",

@@ -24,8 +24,9 @@ def summarise(
 ) -> pd.DataFrame:
     """Return one row per model and suite.
 
-    A kill is a miss or a ghost. Both kill rules are given: `any` counts one changed pass,
-    `significant` asks for a p value below alpha. The objects' miss-or-ghost ratio, the
+    A kill is a miss or a ghost; `kill_share_miss_*` and `kill_share_ghost_*` count either alone.
+    All kill rules are given: `any` counts one changed pass, `significant` asks for a p value below
+    alpha, `holm` corrects that for the number of images. The objects' miss-or-ghost ratio, the
     overlap score and the strongest of the 15 uncertainty-aware scores are means over images, then
     over mutants; `strongest_ua_ms_is_rate` says that the latter holds no uncertainty.
 
@@ -59,6 +60,8 @@ def _summary_row(suite: SuiteScores, rules: Rules) -> dict[str, Any]:
         row[f"kill_share_{rule}_low"] = share.low
         row[f"kill_share_{rule}_high"] = share.high
         row[f"mildest_rate_{rule}"] = suite.mildest_kill(VERDICT_KIND, rule, rules)
+        for kind in ("miss", "ghost"):
+            row[f"kill_share_{kind}_{rule}"] = suite.kill_share(kind, rule, rules).value
     name, value = suite.strongest_uncertainty()
     row["obj_ms"] = suite.mean(f"[obj_level] kill_rate_{VERDICT_KIND}_mean")
     row["ms_iou"] = suite.mean("[match] iou_mean")
@@ -132,23 +135,55 @@ def verdict(suites: Sequence[SuiteScores], rules: Rules = DEEPLUQ) -> str:
             f"not settled on every image, for passes were curtailed; 'uamt suites' shows what is."
         )
     found = (
-        f"suite '{best.suite}' kills {share.value:.0%} of its image x mutant pairs {HOW[rule]} "
+        f"kills {share.value:.0%} of its image x mutant pairs {HOW[rule]} "
         f"({_interval_text(share, f'{share.low:.0%} to {share.high:.0%}')})"
     )
+    name = f"suite '{best.suite}'"
     if len(ranked) == 1:
-        return f"On {best.model}, {found}."
+        return f"On {best.model}, {name} {found}."
     second = ranked[1]
     gap = kill_share_difference(best, second, rule=rule, rules=rules)
     if isnan(gap.value):
-        return f"On {best.model}, {found}; the kills of '{second.suite}' are not settled."
+        return f"On {best.model}, {name} {found}; the kills of '{second.suite}' are not settled."
     points = f"{100 * gap.value:.0f} points more than '{second.suite}'"
     interval = f"({_interval_text(gap, f'{100 * gap.low:.0f} to {100 * gap.high:.0f}')})"
     if gap.low > 0:
-        return f"On {best.model}, {found}: the strongest, by {points} {interval}."
+        return f"On {best.model}, {name} is the strongest: it {found}, {points} {interval}."
     no_difference = ", which includes no difference" if gap.has_ends else ""
     return (
-        f"On {best.model}, no suite is clearly the strongest: {found}, {points} {interval}"
-        f"{no_difference}."
+        f"On {best.model}, no suite is clearly the strongest: {name} {found}, {points} "
+        f"{interval}{no_difference}."
+    )
+
+
+_MOST_NAMED = 4
+
+
+def kinds_of_kills(suites: Sequence[SuiteScores], rules: Rules = DEEPLUQ) -> str:
+    """Return one sentence that says how many pairs show misses and how many show ghosts.
+
+    Of the suites of `verdict`, in its order. Empty where none kills, or a share is not settled.
+
+    Args:
+        suites: Rows of each model and suite.
+        rules: Holds alpha and the kill rule.
+    """
+    rule = verdict_rule(rules, suites)
+    ranked = rank(suites, rules)
+    shares = [
+        [suite.kill_share(kind, rule, rules).value for kind in ("miss", "ghost")]
+        for suite in ranked[:_MOST_NAMED]
+    ]
+    if any(isnan(share) for both in shares for share in both) or not any(map(any, shares)):
+        return ""
+    listed = ", ".join(
+        f"{miss:.0%} and {ghost:.0%} on '{suite.suite}'"
+        for suite, (miss, ghost) in zip(ranked, shares, strict=False)
+    )
+    more = " and so on" if len(ranked) > _MOST_NAMED else ""
+    return (
+        f"A kill says that something changed, not that it got worse: the original may have been "
+        f"wrong. Kill shares by misses alone and by ghosts alone: {listed}{more}."
     )
 
 

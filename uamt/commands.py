@@ -68,11 +68,11 @@ def _in_this_shell(command: str) -> str:
 
 
 def _score_text(summary: pd.DataFrame, sentences: Sequence[str]) -> str:
-    """Return the table of suites, what its columns mean, and what it says, the verdict first."""
+    """Return the table of suites, what it says, the verdict first, and what its columns mean."""
     first, *further = sentences
     meaning = share_meaning(summary["suite"].nunique())
-    said = "\n".join(map(paragraph, (first, meaning, *further)))
-    return f"{console_table(summary, terminal_width())}\n\n{paragraph(LEGEND)}\n\n{said}"
+    said = "\n".join(map(paragraph, (first, *further, meaning)))
+    return f"{console_table(summary, terminal_width())}\n\n{said}\n\n{paragraph(LEGEND)}"
 
 
 def doctor(arguments: argparse.Namespace) -> Outcome:
@@ -127,8 +127,13 @@ def doctor(arguments: argparse.Namespace) -> Outcome:
         asked = {"model.name": arguments.model, "images": "photos/", **few, **given}
         asked |= _first_run(arguments.model, values["images"], listed)
         then = f"uamt run {as_flags(asked)}"
+    if values["images"]:
+        of_all = f" of {len(listed)}" if len(images) < len(listed) else ""
+        where = f"{len(images)}{of_all} images ({', '.join(images)})"
+    else:
+        where = "built-in pictures, for no --images name yours"
     return Outcome(
-        f"{arguments.model}: {done}",
+        f"{arguments.model}, on {where}: {done}",
         FAILED if "FAILED" in outcomes else MISSING if "inconclusive" in outcomes else DONE,
         text,
         then=then,
@@ -232,6 +237,9 @@ def _run_outcome(summary: Summary, campaign: Campaign, notes: Notes) -> Outcome:
         f"{count_of(len(summary.crashed), 'crash', 'crashes')}, "
         f"{count_of(len(summary.unreadable), 'unreadable image')}."
     )
+    total = _n_listed(campaign)
+    if total > len(campaign.mutants()) - len(campaign.operators):
+        done += f" With those of earlier runs {total} mutants lie there, and are scored together."
     root, shard = campaign.root, campaign.shard
     why = "how many mutants the images notice, and which suite notices more"
     if shard.count > 1:
@@ -256,6 +264,14 @@ def _run_outcome(summary: Summary, campaign: Campaign, notes: Notes) -> Outcome:
         },
         notes=notes.all(),
     )
+
+
+def _n_listed(campaign: Campaign) -> int:
+    """Return how many mutants of the model its experiment lists, those of earlier runs included."""
+    from runners.manifest_file import read_manifest
+
+    model = read_manifest(campaign.root)["models"][campaign.detector.name]
+    return sum(len(operator["tags"]) for operator in model["operators"].values())
 
 
 _SHOWN = 10
@@ -286,7 +302,8 @@ def score(arguments: argparse.Namespace) -> Outcome:
     """Score an experiment and print the table of suites."""
     from scoring.files import write_atomic
     from scoring.judgement import strict_remark
-    from scoring.summary import summarise, verdict
+    from scoring.summary import kinds_of_kills, summarise, verdict
+    from uamt.image_sources import has_sources
     from uamt.mutant_strength import strength
     from uamt.progress import image_progress
     from uamt.scores import few_passes_remark, score_notes, score_root
@@ -322,13 +339,20 @@ def score(arguments: argparse.Namespace) -> Outcome:
     )
     wrong = strength(scored.suites, root, rules)
     few = few_passes_remark(scored, rules)
-    sentences = [told, wrong.remark if wrong else "", few, remark]
+    kinds = kinds_of_kills(scored.suites, rules)
+    sentences = [told, kinds, wrong.remark if wrong else "", few, remark]
     of_report = shlex.join(
         ["uamt", "report", *([str(out), "--experiment"] if arguments.out else []), str(root)]
     )
     gate = shlex.join(["uamt", "suites", str(out if arguments.out else root)])
+    is_known = any(has_sources(root, suite.model, suite.suite) for suite in scored.suites)
+    pictures = (
+        ", with pictures of kills"
+        if is_known
+        else "; where the images lie, and so pictures of kills, it learns by --images FOLDER"
+    )
     following = [
-        (of_report, "the same as one page, with pictures of kills"),
+        (of_report, f"the same as one page{pictures}"),
         (f"{gate} --fail-under kill_share=.5", "for CI (docs/gate.md)"),
     ]
     if wrong and wrong.command:

@@ -59,7 +59,7 @@ def run_demo(out: Path, workers: int | None = None, passes: int = 10) -> DemoRes
     from runners.images import list_suites
     from runners.settings import Settings
     from scoring.judgement import strict_remark
-    from scoring.summary import summarise, verdict
+    from scoring.summary import kinds_of_kills, summarise, verdict
     from uamt.experiments import run_prepared
     from uamt.progress import image_progress, step_progress, unit_progress
     from uamt.reporting import Request, make_report
@@ -92,7 +92,8 @@ def run_demo(out: Path, workers: int | None = None, passes: int = 10) -> DemoRes
     scored, tables = _in_order(result.suites, list(suites)), result.tables
     strict = _in_order(result.strict, list(suites))
     summary = summarise(scored, strict=strict)
-    sentences = tuple(filter(None, (verdict(scored), strict_remark(scored, strict))))
+    said = (verdict(scored), kinds_of_kills(scored), strict_remark(scored, strict))
+    sentences = tuple(filter(None, said))
     results = out / "scores"
     summary_path = results / "summary.csv"
     write_atomic(summary_path, summary.to_csv(index=False, lineterminator="\n").encode())

@@ -168,11 +168,17 @@ def kill_shares(models: Sequence[ModelAggregates], tables: Tables) -> pd.DataFra
     return pd.concat(shares, ignore_index=True)
 
 
-def gaps(models: Sequence[ModelAggregates]) -> list[str]:
-    """Return what is left out of the tables, one sentence each."""
-    from scoring.suite_tables import DROPBLOCK, DROPOUT
+def gaps(models: Sequence[ModelAggregates], results: Path) -> list[str]:
+    """Return what is left out of the tables, one sentence each.
 
-    said = []
+    Args:
+        models: What the tables are of.
+        results: Folder of the scores, which may be older than what they are of.
+    """
+    from scoring.suite_tables import DROPBLOCK, DROPOUT
+    from uamt.freshness import stale_note
+
+    said = [note] if (note := stale_note(results)) else []
     for model in models:
         said += [
             f"{_name(model)} has no {operator} results: "

@@ -81,6 +81,13 @@ def saved_sources(root: Path, model: str, suite: str) -> Iterator[Path]:
         yield from _named_in(path, suite)
 
 
+def has_sources(root: Path, model: str, suite: str) -> bool:
+    """Return whether a suite's images may be found without being asked for."""
+    from runners.builtin import suites as builtin_suites
+
+    return any(True for _ in saved_sources(root, model, suite)) or suite in builtin_suites()
+
+
 def _path(root: Path, model: str) -> Path:
     return root / f"images_{model}.toml"
 

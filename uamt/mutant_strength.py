@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -62,34 +62,48 @@ def strength(suites: Sequence[SuiteScores], root: Path, rules: Rules = DEEPLUQ) 
         )
     else:
         return None
-    flags = list(rate_flags(suites, is_milder=shares == {1.0}))
-    remark = f"{told}, for example {' '.join(flags)}." if flags else f"{told}."
+    rates = other_rates(suites, is_milder=shares == {1.0})
     models = {suite.model for suite in suites}
-    saved = saved_path(root, models.pop())
-    if models or not flags or not saved.is_file():
+    saved = [path for model in models if (path := saved_path(root, model)).is_file()]
+    flags = [_flag(operator, some) for operator, some in rates.items()]
+    # Who made the mutants in another way has no flags.
+    named = flags if saved else [f"{name} at {', '.join(some)}" for name, some in rates.items()]
+    remark = f"{told}, for example {' '.join(named) if saved else ' and '.join(named)}."
+    if not rates:
+        return Strength(f"{told}.", None)
+    if len(models) > 1 or not saved:
         return Strength(remark, None)
-    return Strength(remark, " ".join([shlex.join(["uamt", "run", str(saved)]), *flags]))
+    return Strength(remark, " ".join([shlex.join(["uamt", "run", str(saved[0])]), *flags]))
 
 
-def rate_flags(suites: Sequence[SuiteScores], *, is_milder: bool) -> Iterator[str]:
-    """Yield the flag of each operator's rates, with rates beyond those that were run.
+def _flag(operator: str, rates: Sequence[str]) -> str:
+    return f"{BY_KEY[f'operators.{operator}.rates'].flag} {','.join(rates)}"
+
+
+def rate_flags(suites: Sequence[SuiteScores], *, is_milder: bool) -> list[str]:
+    """Return the flag of each operator's `other_rates`; arguments of that."""
+    return [_flag(*each) for each in other_rates(suites, is_milder=is_milder).items()]
+
+
+def other_rates(suites: Sequence[SuiteScores], *, is_milder: bool) -> dict[str, list[str]]:
+    """Return, for each operator of a run, rates beyond those that were run.
 
     Args:
         suites: Rows of each model and suite.
         is_milder: Whether rates below the mildest are wanted, else above the strongest.
     """
     mutants = dict.fromkeys(mutant for suite in suites for mutant in suite.mutants)
+    found = {}
     for operator in dict.fromkeys(name for name, _ in mutants):
-        option = BY_KEY.get(f"operators.{operator}.rates")
         numbers = [tag_order(tag)[0][0] for name, tag in mutants if name == operator]
         rates = [number for number in numbers if number.is_finite() and number > 0]
-        if option is None or not rates:
+        if f"operators.{operator}.rates" not in BY_KEY or not rates:
             continue
         if is_milder:
             others = [factor * min(rates) for factor in _MILDER]
         else:
             others = [min(factor * max(rates), _LARGEST_RATE) for factor in _STRONGER]
         new = dict.fromkeys(map(format_rate, others))
-        written = [rate for rate in new if Decimal(rate) > 0 and Decimal(rate) not in rates]
-        if written:
-            yield f"{option.flag} {','.join(written)}"
+        if written := [rate for rate in new if Decimal(rate) > 0 and Decimal(rate) not in rates]:
+            found[operator] = written
+    return found

@@ -72,13 +72,14 @@ def console_table(summary: pd.DataFrame, width: int) -> str:
 LEGEND = (
     "A kill: on an image, a mutant misses an object that the original finds, or shows a ghost. "
     "any: in one pass (the rule of the published tables); sig.: in more passes than chance "
-    "explains (binomial test, p < .05); Holm: sig., corrected for the number of images. Kill "
-    "share: share of image x mutant pairs that are kills, with its 95% interval (bootstrap: from "
-    "drawing the images anew, 2,000 times). Mildest: smallest rate that is killed; the lower, "
-    "the more the suite notices. Img-MS: share of mutants that at least one image kills. Of all "
-    "others higher is more: Obj-MS, share of objects missed or ghosted; MS_iou, overlap that "
-    "matched objects lose, all of it in passes that miss them; UA-MS, the largest of the 15 "
-    "uncertainty-aware scores. They need not rank suites as kill shares do (docs/scores.md)."
+    "explains (binomial test against a chance of 1% of passes, p < .05); Holm: sig., corrected "
+    "for the number of images. Kill share: share of image x mutant pairs that are kills, with "
+    "its 95% interval (bootstrap: from drawing the images anew, 2,000 times). Mildest: smallest "
+    "rate that is killed; the lower, the more the suite notices. Img-MS: share of mutants that "
+    "at least one image kills. Of all others higher is more: Obj-MS, share of objects missed or "
+    "ghosted; MS_iou, overlap that matched objects lose, where a pass that misses one counts as "
+    "losing all; UA-MS, the largest of the 15 uncertainty-aware scores. They need not rank "
+    "suites as kill shares do (docs/scores.md)."
 )
 """What the columns of `console_table` mean."""
 
@@ -96,8 +97,8 @@ def share_meaning(n_suites: int) -> str:
             "0% too mild."
         )
     return (
-        "One suite alone tells little yet, for milder mutants lower its kill share: run a second "
-        "suite beside it (--suites), or this one again once it has changed."
+        "One suite alone tells little yet, for milder mutants lower its kill share: score a second "
+        "suite beside it, or this one again once it has changed, under the same mutants."
     )
 
 

@@ -6,6 +6,7 @@ import argparse
 import shlex
 from pathlib import Path
 
+from uamt.freshness import stale_note
 from uamt.gathered import Gathering, add_options, missing_rows
 from uamt.outcome import DONE, INCOMPLETE, Notes, Outcome
 from uamt.presentation import count_of
@@ -78,7 +79,8 @@ def run(arguments: argparse.Namespace) -> Outcome:
     with step_progress(None, "drawing", "picture") as on_step:
         written = make_report(request, on_step)
     notes, without_row = Notes(), missing_rows(written.models)
-    for note in (*written.notes, *without_row):
+    stale = stale_note(gathering.results, request.experiment)
+    for note in (*written.notes, *without_row, *([stale] if stale else ())):
         notes.say(note)
     gate = shlex.join(["uamt", "suites", arguments.results])
     following = [(f"{gate} --fail-under kill_share=.5", "for CI (docs/gate.md)")]
@@ -88,7 +90,7 @@ def run(arguments: argparse.Namespace) -> Outcome:
         f"One page of {count_of(len(written.models), 'model')}, with "
         f"{count_of(written.n_cases, 'picture')} of an image under a mutant; "
         f"{count_of(written.n_tables, 'table')} behind its numbers written.",
-        INCOMPLETE if without_row else DONE,
+        INCOMPLETE if without_row or stale else DONE,
         paths={"tables": written.results.resolve(), "report": written.page.resolve()},
         then=following[0][0],
         why=following[0][1],

@@ -123,7 +123,7 @@ def _rate_flags(tables: ReportTables, verdict: Verdict) -> list[str]:
     """Return what to run where mutants are too strong or too mild to judge suites."""
     if not verdict.strength:
         return []
-    return list(rate_flags(tables.suites, is_milder=verdict.strength == "strong"))
+    return rate_flags(tables.suites, is_milder=verdict.strength == "strong")
 
 
 def _drawn(tables: ReportTables, gallery: Gallery) -> str:

@@ -23,6 +23,7 @@ from scoring.rules import DEEPLUQ, STRICT, Rules
 from scoring.suites import SuiteScores
 from scoring.sweep import Sweep
 from scoring.workers import Workers
+from uamt.freshness import mark_scored, state_of
 from uamt.presentation import count_of
 from uamt.selection import Selection, select
 
@@ -129,6 +130,7 @@ def score_root(
         ConfigError: As in `score`.
         DataError: As in `score`.
     """
+    state = state_of(root)
     selection = selection or select(root)
     sweeps = selection.sweeps
     results = out or root / "scores"
@@ -178,6 +180,7 @@ def score_root(
         raise DataError(
             f"{root}: expected the predictions of mutants, found only those of controls"
         )
+    mark_scored(results, state)
     # `strict` judges suites side by side, and of curtailed ones it knows nothing.
     return Scored(suites, [] if has_curtailed else strict, tables, facts, guessed, selection)
 

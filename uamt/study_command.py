@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace) -> Outcome:
     notes = Notes()
     for note in unused(models):
         notes.say(note)
-    left_out = gaps(models)
+    left_out = gaps(models, gathering.results)
     for gap in left_out:
         notes.say(gap)
     cautions = caveats(models, options)

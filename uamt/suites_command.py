@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> Outcome:
     notes = Notes()
     for note in unused(models):
         notes.say(note)
-    left_out = gaps(models)
+    left_out = gaps(models, gathering.results)
     for gap in left_out:
         notes.say(gap)
     failed = [result for result in results if not result.holds]

@@ -20,7 +20,7 @@ from scoring.suites import (
     collect,
     kill_share_difference,
 )
-from scoring.summary import join_models, summarise, verdict
+from scoring.summary import join_models, kinds_of_kills, summarise, verdict
 
 TAGS = ("0.1", "0.15", "0.5")
 
@@ -236,8 +236,21 @@ def test_the_verdict_names_the_stronger_suite_and_the_points() -> None:
         suite([[10, 0, 0, 0]] * 8, "plain", "abcd"),
     )
     said = verdict([weak, strong])
-    assert "suite 'dim' kills 50%" in said
-    assert "the strongest, by 25 points more than 'plain'" in said
+    assert "suite 'dim' is the strongest: it kills 50%" in said
+    assert "), 25 points more than 'plain' (95% interval" in said
+
+
+def test_kills_by_misses_and_by_ghosts_are_told_apart() -> None:
+    """All pairs of 'dim' change by misses, half of those of 'plain' by ghosts; by hand."""
+    dim, plain = suite([[10, 10]] * 4, "dim"), suite([[10, 0]] * 4, "plain")
+    for name, of in (("ghost", dim), ("miss", plain)):
+        of.values[:, :, COLUMNS.index(f"[img_level] iskill_{name}_count")] = 0
+        of.values[:, :, COLUMNS.index(f"[img_level] iskill_{name}_p_value")] = 1
+    said = kinds_of_kills([plain, dim])
+    assert said.endswith("alone: 100% and 0% on 'dim', 0% and 50% on 'plain'.")
+    assert kinds_of_kills([suite([[0]] * 4)]) == ""
+    row = summarise([plain]).iloc[0]
+    assert row[["kill_share_miss_significant", "kill_share_ghost_significant"]].tolist() == [0, 0.5]
 
 
 def test_the_verdict_names_no_winner_where_the_interval_holds_zero() -> None:

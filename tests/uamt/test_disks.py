@@ -160,7 +160,7 @@ def test_a_prediction_that_vanishes_is_missed_and_written_again(
     assert uamt("score", folder / "out")[0] == 3
     assert uamt("verify", folder / "out")[0] == 1
     code, stdout, _ = uamt(*run_flags(folder))
-    assert (code, "1 unit of" in stdout) == (0, True)
+    assert (code, "1 unit (" in stdout) == (0, True)
     assert results(folder / "out") == whole
 
 

@@ -38,7 +38,8 @@ def test_every_check_holds_on_the_demo_detectors(uamt: Command, model: str) -> N
     assert code == 0, stdout
     assert all(line.startswith("ok ") for line in checks.splitlines())
     assert said.splitlines() == [
-        f"{model}: fit for mutation testing: all {len(checks.splitlines())} checks hold.",
+        f"{model}, on built-in pictures, for no --images name yours: fit for mutation testing: all "
+        f"{len(checks.splitlines())} checks hold.",
         f"Next: uamt run --out experiment --model {model} --images photos/ "
         f"--dropout-rates 0.02,0.05,0.1 --dropblock-rates 0.1 --blocks 3   "
         f"# a first small run; without the rates: the study's 54 mutants",

@@ -133,7 +133,7 @@ class TestText:
         assert said(1).endswith("ghosts: entropy 0.375")
 
     def test_one_suite_alone_is_told_to_have_a_second_one(self) -> None:
-        assert "run a second suite beside it (--suites)" in share_meaning(1)
+        assert "score a second suite beside it" in share_meaning(1)
         assert "second suite" not in share_meaning(2)
 
     def test_a_name_in_an_error_or_a_note_moves_no_cursor(

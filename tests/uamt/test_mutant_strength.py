@@ -43,9 +43,9 @@ def test_mutants_that_no_image_kills_are_too_mild(tmp_path: Path) -> None:
     found = strength([suite(1)], tmp_path)
     assert found is not None
     assert found.remark.startswith("No image kills any mutant significantly: ")
-    flags = "--dropout-rates 0.6,0.9 --dropblock-rates 0.4,0.9"
-    assert found.remark.endswith(f"Run stronger ones, for example {flags}.")
-    # Nothing tells how these were run.
+    # Nothing tells that these were run by `uamt run`, so its flags would be of no use.
+    rates = "mc_dropout at 0.6, 0.9 and mc_dropblock at 0.4, 0.9"
+    assert found.remark.endswith(f"Run stronger ones, for example {rates}.")
     assert found.command is None
 
 
@@ -62,7 +62,7 @@ def test_mutants_that_tell_images_apart_are_right(tmp_path: Path) -> None:
         ((("blur", "3"),), 10, "Run milder ones."),
         ((("mc_dropout", "mine"), ("mc_dropout", "0.000001")), 10, "Run milder ones."),
         ((("mc_dropout", "0.9"),), 0, "Run stronger ones."),
-        ((("mc_dropout", "0"), ("mc_dropout", "0.4")), 0, "for example --dropout-rates 0.8,0.9."),
+        ((("mc_dropout", "0"), ("mc_dropout", "0.4")), 0, "for example mc_dropout at 0.8, 0.9."),
     ],
 )
 def test_rates_are_named_where_there_are_some(

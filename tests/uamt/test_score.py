@@ -181,7 +181,8 @@ def test_what_the_numbers_mean_and_what_comes_next(uamt: Command, experiment: Pa
     """With three passes one changed pass is significant already."""
     _, stdout, _ = uamt("score", experiment)
     assert "With 3 passes one changed pass is significant already" in stdout
-    assert "It compares suites under the same mutants and is no grade by itself" in stdout
+    assert "One suite alone tells little yet" in stdout
+    assert "A kill says that something changed, not that it got worse" in stdout
     assert stdout.splitlines()[-2:] == [
         f"Next: uamt report {experiment}   # the same as one page, with pictures of kills",
         f"      uamt suites {experiment} --fail-under kill_share=.5   # for CI (docs/gate.md)",
@@ -190,3 +191,11 @@ def test_what_the_numbers_mean_and_what_comes_next(uamt: Command, experiment: Pa
     assert "significant already" not in stdout
     report = f"uamt report {experiment / 'other'} --experiment {experiment}"
     assert f"Next: {report}   #" in stdout
+    # Nothing says any more where the images lie.
+    (saved,) = experiment.glob("experiment_*.toml")
+    saved.unlink()
+    _, stdout, _ = uamt("score", experiment)
+    assert (
+        f"Next: uamt report {experiment}   # the same as one page; where the images lie, and so "
+        f"pictures of kills, it learns by --images FOLDER" in stdout
+    )

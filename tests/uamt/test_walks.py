@@ -73,13 +73,17 @@ def test_there_are_three_walks_and_each_types_something() -> None:
 
 def test_walk_1_ends_in_a_picture_of_a_kill_and_a_summary(tmp_path: Path) -> None:
     said = type_all(walks()[1], tmp_path)
-    assert re.search(r"my_detector:build: fit for mutation testing: all \d+ checks hold\.", said)
+    assert re.search(
+        r"my_detector:build, on 4 of 8 images \(crowded/crowded_00.png, .*plain_06.png\): fit for "
+        r"mutation testing: all \d+ checks hold\.",
+        said,
+    )
     (run,) = (block for block in walks()[1] if block.startswith("uamt run"))
     assert f"Next: {' '.join(run.replace(chr(92), ' ').split())}   #" in said
-    assert re.search(r"On my_detector, .*suite 'crowded' kills", said)
+    assert "On my_detector, suite 'crowded' is the strongest" in said
     with Image.open(tmp_path / "kill.png") as picture:
         about = picture.text["Description"]  # type: ignore[attr-defined]
-    assert "Image crowded_00, suite crowded, model my_detector, mutant mc_dropout 0.1" in about
+    assert "Image crowded_03, suite crowded, model my_detector, mutant mc_dropblock 0.1_3" in about
     assert not about.startswith("0 of")
     summary = pd.read_csv(tmp_path / "experiment" / "scores" / "summary.csv")
     assert summary[["model", "suite", "images", "mutants"]].to_numpy().tolist() == [
@@ -114,7 +118,7 @@ def test_the_python_lines_give_tables_a_page_and_a_picture(
     (lines,) = re.findall(r"^## The same in Python\n\n.*?```python\n(.*?)^```", text, re.M | re.S)
     pictures = tmp_path / "my_photos" / "crowded"
     pictures.mkdir(parents=True)
-    shutil.copy(ROOT / "runners" / "builtin" / "suites" / "crowded" / "crowded_00.png", pictures)
+    shutil.copy(ROOT / "runners" / "builtin" / "suites" / "crowded" / "crowded_03.png", pictures)
     monkeypatch.chdir(tmp_path)
     values: dict[str, pd.DataFrame] = {}
     exec(lines, values)
