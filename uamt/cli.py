@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from scoring.errors import UamtError
+from scoring.errors import ConfigError, UamtError
 from uamt import (
     commands,
     plan_command,
@@ -39,7 +39,7 @@ _DESCRIPTION = (
 
 _EXIT_CODES = (
     "exit codes: 0 done; 1 a check failed; 2 wrong usage or configuration; 3 data missing or "
-    "broken; 4 done, but with skipped images or crashed mutants; 130 interrupted"
+    "broken; 4 done, but with skipped images, crashed mutants or old scores; 130 interrupted"
 )
 
 
@@ -305,7 +305,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A name that the terminal's encoding lacks is shown escaped, rather than ending the job.
         sys.stdout.reconfigure(errors="backslashreplace")
-    arguments = build_parser().parse_args(argv)
+    parser = build_parser()
+    if not (sys.argv[1:] if argv is None else argv):
+        parser.print_help(sys.stderr)
+        return ConfigError.exit_code
+    arguments = parser.parse_args(argv)
     before = signal.signal(signal.SIGTERM, _interrupt)
     started = time.perf_counter()
 

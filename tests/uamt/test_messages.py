@@ -14,7 +14,7 @@ import pytest
 
 from tests.study.tables import write_results
 from tests.uamt.conftest import Command
-from uamt.cli import build_parser
+from uamt.cli import build_parser, main
 from uamt.options import OPTIONS, TOPICS
 from uamt.outcome import Notes, Outcome, json_of, plain_value, text_of
 from uamt.presentation import aligned, console_table, paragraph, share_meaning
@@ -39,6 +39,12 @@ def commands() -> dict[str, argparse.ArgumentParser]:
 
 
 COMMANDS = commands()
+
+
+def test_without_a_command_all_of_them_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    said = capsys.readouterr().err
+    assert all(f"    {name.split()[0]} " in said for name in COMMANDS)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
