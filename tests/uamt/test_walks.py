@@ -105,6 +105,9 @@ def test_walk_2_ends_in_the_scores_of_the_concepts_page(tmp_path: Path) -> None:
     scores = tmp_path / "example_scores" / "predictions" / "my_detector" / "day"
     table = pd.read_csv(scores / "mc_dropout" / "mutant_0.3.csv")
     assert table["[match] ps_diff"][0] == pytest.approx((14 / 15 + 0.5) / 2)
+    page = (tmp_path / "example_scores" / "report.html").read_text(encoding="utf-8")
+    assert "with 2 pictures" in said
+    assert "dog" in page
     imported = pd.read_csv(tmp_path / "imported" / "scores" / "summary.csv")
     assert imported["model"].tolist() == ["mine"]
     assert imported["obj_ms"][0] == pytest.approx(5 / 12)
