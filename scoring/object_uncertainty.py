@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scoring.boxes import area_px2
 from scoring.identity import original_objects
 from scoring.measures import ghost_entropies, measure
-from scoring.objects import MEASURES, ghost_ids
+from scoring.objects import MEASURES, ghost_ids, original_measures
 from scoring.rules import DEEPLUQ, Rules
 from scoring.tracks import Tracks
 
@@ -31,6 +31,7 @@ class ObjectUncertainty:
         n_missed: (K,) the original's detections of it without a partner; 0 for a ghost.
         measures: (K, 5) `MEASURES` of the mutant's detections, in bits and pixels as the rules
             say; NaN where there is none.
+        original_measures: (n_originals, 5) the same of the original's detections.
     """
 
     of_original: Rows
@@ -40,6 +41,7 @@ class ObjectUncertainty:
     n_found: Rows
     n_missed: Rows
     measures: Floats
+    original_measures: Floats
 
     def __len__(self) -> int:
         return len(self.n_passes)
@@ -58,6 +60,12 @@ class ObjectUncertainty:
     def measure(self, number: int, name: str) -> float:
         """Return one measure of an object by its name in `MEASURES`; NaN if it was never found."""
         return float(self.measures[number, MEASURES.index(name)])
+
+    def original_measure(self, number: int, name: str) -> float:
+        """Return one measure of what the original found of an object; NaN of a ghost."""
+        if self.is_ghost(number):
+            return float("nan")
+        return float(self.original_measures[number, MEASURES.index(name)])
 
 
 def object_uncertainty(tracks: Tracks, rules: Rules = DEEPLUQ) -> ObjectUncertainty:
@@ -79,8 +87,10 @@ def object_uncertainty(tracks: Tracks, rules: Rules = DEEPLUQ) -> ObjectUncertai
         >>> gone = Detections.empty()
         >>> seen = object_uncertainty(track(Passes.from_list([one, one]),
         ...                                 Passes.from_list([one, gone])))
-        >>> seen.rate(0), seen.n_missed.tolist(), seen.measure(0, "ie")
-        (0.5, [1], 1.0)
+        >>> seen.rate(0), seen.n_missed.tolist()
+        (0.5, [1])
+        >>> seen.measure(0, "ie"), seen.original_measure(0, "ie")
+        (1.0, 1.0)
     """
     original, mutant, matched = tracks.original, tracks.mutant, tracks.matched
     objects = original_objects(original, rules)
@@ -94,6 +104,7 @@ def object_uncertainty(tracks: Tracks, rules: Rules = DEEPLUQ) -> ObjectUncertai
     n_passes[:n] = objects.n_passes
     n_found = np.bincount(of_mutant, minlength=k)
     return ObjectUncertainty(
+        original_measures=original_measures(original, objects, rules),
         of_original=objects.ids,
         of_mutant=of_mutant,
         n_originals=n,

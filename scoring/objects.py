@@ -29,6 +29,7 @@ __all__ = [
     "ghost_objects",
     "match_objects",
     "miss_objects",
+    "original_measures",
     "rate_weighted",
     "squash",
 ]
@@ -169,10 +170,7 @@ def miss_objects(
     of_object = objects.ids[reference]
     rate = groups.counts / objects.n_passes[of_object]
     if rules.original_uncertainty == "own_passes":
-        area = _unit_area(original.detections.boxes[objects.first], rules)
-        order = np.argsort(objects.ids, kind="stable")
-        seen = np.bincount(objects.ids, minlength=len(objects))
-        base = measure(*_rows_of(original, order), seen, area, rules)[of_object]
+        base = original_measures(original, objects, rules)[of_object]
     else:
         base = measure_repeated(original.detections.probs[reference], rules)
     return ObjectTable(
@@ -184,6 +182,25 @@ def miss_objects(
         difference=rate[:, None] / (1 + base),
         iou=np.zeros(len(rate)),
     )
+
+
+def original_measures(original: Passes, objects: OriginalObjects, rules: Rules) -> Floats:
+    """Return (n, 5) the measures of the original's own objects, unsquashed.
+
+    Args:
+        original: The original's T passes.
+        objects: Their objects.
+        rules: Whether that is of an object's first vector as if repeated, or of all its detections.
+
+    Source: scoring.md, section 2, "Original side", and section 3, row 9.
+    """
+    found = original.detections
+    if rules.original_uncertainty != "own_passes":
+        return measure_repeated(found.probs[objects.first], rules)
+    area = _unit_area(found.boxes[objects.first], rules)
+    order = np.argsort(objects.ids, kind="stable")
+    seen = np.bincount(objects.ids, minlength=len(objects))
+    return measure(*_rows_of(original, order), seen, area, rules)
 
 
 def ghost_objects(

@@ -49,7 +49,11 @@ def table_of(
     shown = sorted({*original, *mutant})
     units = measure_units(scene.rules)
     heads = ["object", "class", "score\noriginal", "score\nmutant", "found in", "missed in"]
-    heads += [f"{name}\n{units[key]}" for key, name in MEASURE_NAMES.items()]
+    for key, name in MEASURE_NAMES.items():
+        if key == "ie":
+            heads += [f"{name}, {units[key]}\n{side}" for side in ("original", "mutant")]
+        else:
+            heads.append(f"{name}\n{units[key]}")
     sides = (scene.tracks.original, original), (scene.tracks.mutant, mutant)
     rows = []
     for k in shown[:_MOST_ROWS]:
@@ -64,7 +68,7 @@ def table_of(
                 *(_listed(each) for each in scores),
                 f"{int(seen.n_found[k])} of {int(seen.n_passes[k])}",
                 NOTHING if is_ghost else f"{int(seen.n_missed[k])} of {int(seen.n_passes[k])}",
-                *(written(seen.measure(k, name)) for name in MEASURES),
+                *_measures(seen, k),
             ]
         )
     is_cut = len(shown) > _MOST_ROWS
@@ -74,12 +78,25 @@ def table_of(
         notes.append(f"A tag that ends in … is shortened for room; {which} whole in the table.")
     if rows:
         notes.append(
-            "Class and score are those of this pass. Uncertainty, the last five columns, is that "
-            "of the mutant's detections of each object over the passes that find it."
+            "Class and score are those of this pass. Uncertainty, the last six columns, is that "
+            "of the mutant's detections of each object over the passes that find it; entropy is "
+            "given of the original too, whose other measures are 0 if its passes are all alike."
+        )
+        hulls = "areas spanned by" if scene.rules.surface == "area" else "perimeters around"
+        notes.append(
+            "Box variance: variances of the four coordinates, added up. Box spread: "
+            f"{hulls} the places of the four corners, added up."
         )
     if scene.rules.ghost_entropy == "sum" and any(seen.is_ghost(k) for k in shown):
         notes.append("The entropy of a ghost is summed over its detections.")
     return ObjectsTable(heads, rows, notes)
+
+
+def _measures(seen: ObjectUncertainty, k: int) -> list[str]:
+    """Return the mutant's measures of an object, the original's entropy before its own."""
+    texts = {name: written(seen.measure(k, name)) for name in MEASURES}
+    before = {"ie": written(seen.original_measure(k, "ie"))}
+    return [text for name in MEASURES for text in (before.get(name), texts[name]) if text]
 
 
 def written(value: float) -> str:

@@ -76,7 +76,12 @@ def pass_figure(
         )
     ]
     counts = tracks.counts()[t]
-    sheet.width = max(2 * halves[0].image.width + GAP_PX, round(_LEAST_WIDTH * scale))
+    table = table_of(scene, seen, t, has_short_tags=any(half.is_shortened for half in halves))
+    sheet.width = max(
+        2 * halves[0].image.width + GAP_PX,
+        round(_LEAST_WIDTH * scale),
+        round(sum(sheet.column_widths(table.heads, table.rows))) if table.rows else 0,
+    )
     _add_head(sheet, scene, pass_text(t, tracks.n_passes, why))
     n_original = int(counts[0] + counts[1])
     heads = (
@@ -85,7 +90,6 @@ def pass_figure(
     )
     sheet.row([half.image for half in halves], heads)
     sheet.legend(tag_text(measure))
-    table = table_of(scene, seen, t, has_short_tags=any(half.is_shortened for half in halves))
     sheet.table(table.heads, table.rows)
     sheet.text(" ".join(table.notes), 12, colour=SOFT)
     caption = " ".join(

@@ -84,7 +84,7 @@ class Gallery:
         """Return the tables by their names."""
         keys = ["case_study", "model", "test_suite", "mutant_id", "image"]
         counts = ["n_found", "n_missed", "n_passes"]
-        columns = [*keys, "object", "is_ghost", "label", *counts, *MEASURES]
+        columns = [*keys, "object", "is_ghost", "label", *counts, "ie_original", *MEASURES]
         return {
             PurePosixPath(OBJECTS_NAME): pd.DataFrame(self.objects, columns=columns),
             PurePosixPath(PASSES_NAME): pd.DataFrame(

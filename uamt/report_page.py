@@ -267,6 +267,7 @@ class _Cases:
                 "n_found": number(row, "n_found", "whole"),
                 "n_missed": number(row, "n_missed", "whole"),
                 "n_passes": number(row, "n_passes", "whole"),
+                "ie_original": number(row, "ie_original", "two"),
                 "measures": [(name, number(row, name, "two")) for name in MEASURES],
             }
             for row in case.objects

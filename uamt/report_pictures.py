@@ -168,6 +168,7 @@ def object_rows(
             "n_found": int(seen.n_found[number]),
             "n_missed": int(seen.n_missed[number]),
             "n_passes": int(seen.n_passes[number]),
+            "ie_original": seen.original_measure(number, "ie"),
         }
         | {name: seen.measure(number, name) for name in MEASURES}
         for number in range(len(seen))

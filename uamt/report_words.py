@@ -87,7 +87,9 @@ TERMS: Mapping[str, tuple[str, str]] = {
         "uncertainty",
         "Of an object over the passes that find it: class variation (variation ratio, vr), the "
         "share of detections of another class than most; entropy (ie) and mutual information (mi) "
-        "of the class vectors, box variance (var), box spread (ps).",
+        "of the class vectors; box variance (var), the variances of the four coordinates, added "
+        "up; box spread (ps), the perimeters around the places of the four corners (by rule set "
+        "strict the areas), added up.",
     ),
 }
 """Name and meaning of each term, by the id of its entry."""

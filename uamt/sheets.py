@@ -12,6 +12,9 @@ from uamt.outlines import Outline, Pen, draw_outlines
 
 INK, SOFT, LINE = "#1c2430", "#4a5563", "#c4ccd6"
 
+_CELL = 12
+"""Size of the letters of a table."""
+
 _MEANINGS: dict[Kind, str] = {
     "match": "both find it",
     "miss": "the mutant loses it",
@@ -94,23 +97,27 @@ class Sheet:
                 x += swatch
             canvas.text((x, y + self._px(1)), text, fill=INK, font=font)
 
-    def table(self, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """Add a table, its heads of one line or two; nothing without rows."""
-        if not rows:
-            return
-        size = 12
-        fonts = font_of(self._px(size), is_bold=True), font_of(self._px(size))
-        gap, step = self._px(14), self._px(size * 1.5)
-        top = step * (1 + any(head.partition("\n")[2] for head in heads))
-        columns = list(zip(heads, *rows, strict=True))
-        widths = [
+    def column_widths(self, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[float]:
+        """Return how wide the columns of a table are, the gaps behind them among it, in pixels."""
+        fonts = font_of(self._px(_CELL), is_bold=True), font_of(self._px(_CELL))
+        return [
             max(
                 *(fonts[0].getlength(line) for line in head.splitlines()),
                 *(fonts[1].getlength(cell) for cell in cells),
             )
-            + gap
-            for head, *cells in columns
+            + self._px(14)
+            for head, *cells in zip(heads, *rows, strict=True)
         ]
+
+    def table(self, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Add a table, its heads of one line or two; nothing without rows."""
+        if not rows:
+            return
+        fonts = font_of(self._px(_CELL), is_bold=True), font_of(self._px(_CELL))
+        step = self._px(_CELL * 1.5)
+        top = step * (1 + any(head.partition("\n")[2] for head in heads))
+        columns = list(zip(heads, *rows, strict=True))
+        widths = self.column_widths(heads, rows)
         _, canvas = self._block(top + step * len(rows) + self._px(6))
         x = 0.0
         for wide, (head, *cells) in zip(widths, columns, strict=True):

@@ -7,7 +7,7 @@ import pytest
 
 from scoring.detections import Detections
 from scoring.object_uncertainty import ObjectUncertainty, object_uncertainty
-from scoring.objects import ghost_objects, match_objects, rate_weighted
+from scoring.objects import ghost_objects, match_objects, miss_objects, rate_weighted
 from scoring.passes import Passes
 from scoring.rules import DEEPLUQ, STRICT, Rules
 from scoring.tracks import track
@@ -78,6 +78,28 @@ def test_the_scores_are_made_of_them(rules: Rules) -> None:
 
     np.testing.assert_allclose(weighted(slice(0, 2)), originals.mutated, atol=1e-12)
     np.testing.assert_allclose(weighted(slice(2, None)), ghosts.mutated, atol=1e-12)
+
+
+FLICKERING = Passes.from_list(
+    [seen((ONE, CAT), (TWO, DOG)), seen((moved(ONE, 1), DOG), (TWO, CAT))] * 2
+)
+
+
+@pytest.mark.parametrize("original", [ORIGINAL, FLICKERING], ids=["alike", "flickering"])
+@pytest.mark.parametrize("rules", [DEEPLUQ, STRICT], ids=["deepluq", "strict"])
+def test_the_original_s_are_those_of_the_scores(rules: Rules, original: Passes) -> None:
+    """A mutant that misses all leaves the scores nothing but the original's own measures."""
+    tracks = track(original, Passes.from_list([seen()] * 4), rules)
+    found, missed = object_uncertainty(tracks, rules), miss_objects([tracks], rules)
+    own = found.original_measures
+    np.testing.assert_array_equal(np.sort(own / (own + 1), 0), np.sort(missed.original, 0))
+
+
+def test_the_original_s_entropy_by_hand() -> None:
+    found = object_uncertainty(track(ORIGINAL, MUTANT))
+    assert found.original_measure(0, "ie") == pytest.approx(0.72193)
+    assert [found.original_measure(0, name) for name in ("vr", "var", "ps")] == [0, 0, 0]
+    assert np.isnan(found.original_measure(2, "ie"))
 
 
 def test_an_object_that_is_never_found_has_no_measure() -> None:

@@ -233,6 +233,35 @@ def test_the_table_has_the_scores_of_both_sides_in_this_pass(changed: Scene) -> 
     assert all(len(row) == len(table.heads) for row in table.rows)
 
 
+@pytest.mark.parametrize("rules", [DEEPLUQ, STRICT], ids=["deepluq", "strict"])
+def test_the_table_has_the_entropy_of_both_sides(rules: Any) -> None:
+    """What is sure for the original and is not for the mutant has become uncertain."""
+    sure = Detections([HERE], [1], [0.9], [[0.0, 1.0, 0.0]])
+    doubtful = Detections([HERE, FAR], [1, 2], [0.5, 0.5], [[0.0, 0.5, 0.5]] * 2)
+    scene = replace(scene_of([sure] * 3, [doubtful] * 3), rules=rules)
+    table = table_of(scene, object_uncertainty(scene.tracks, rules), 0, has_short_tags=False)
+    entropy = table.heads.index("entropy, bits\noriginal")
+    assert table.heads[entropy + 1] == "entropy, bits\nmutant"
+    of_ghost = {"deepluq": "3.00", "strict": "1.00"}[rules.name]
+    assert [row[entropy : entropy + 2] for row in table.rows] == [["0.00", "1.00"], ["-", of_ghost]]
+    assert all(len(row) == len(table.heads) for row in table.rows)
+    kind = {"deepluq": "perimeters around", "strict": "areas spanned by"}[rules.name]
+    (note,) = [note for note in table.notes if "Box spread" in note]
+    assert kind in note
+    assert any("whose other measures are 0 if its passes are all alike" in n for n in table.notes)
+
+
+def test_the_table_of_a_narrow_picture_is_whole(recorded: Recorded) -> None:
+    scene = replace(
+        scene_of([seen(HERE)], [seen(HERE)]),
+        image=Image.new("RGB", (16, 64), "grey"),
+        label_names=("", "traffic light far away"),
+    )
+    wide = pass_figure(scene, 0).image.width
+    ((heads, rows),) = recorded.tables
+    assert sum(Sheet(1).column_widths(heads, rows)) <= wide - 32
+
+
 def test_two_detections_of_one_object_stand_in_its_row() -> None:
     both = Detections([FAR, FAR], [1, 2], [0.9, 0.4], [[0.0, 1, 0], [0.0, 0, 1]])
     scene = scene_of([seen(HERE)], [both])
