@@ -20,7 +20,13 @@ from runners.ledger import Entry, Unit
 from runners.manifest_file import configuration_hash
 from scoring.errors import DataError
 from scoring.files import TEMPORARY_PATTERN
-from scoring.layout import MANIFEST_NAME, find_branches, original_tag, prediction_name
+from scoring.layout import (
+    MANIFEST_NAME,
+    expect_folder,
+    find_branches,
+    original_tag,
+    prediction_name,
+)
 from scoring.predictions import read_passes
 
 Kind = Literal[
@@ -130,10 +136,11 @@ def verify(root: str | Path, on_unit: OnFolder | None = None) -> Verification:
         on_unit: Called behind each unit.
 
     Raises:
-        DataError: There is no manifest, or it is broken.
+        DataError: There is no such folder or no manifest in it, or it is broken.
         OSError: A folder cannot be listed.
     """
     root = Path(root)
+    expect_folder(root)
     account = read_account(root)
     if account is None:
         raise DataError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -16,7 +16,12 @@ from scoring.json_text import parse_json
 from scoring.layout import Branch, prediction_path
 from scoring.limits import MAX_CLASSES, MAX_DETECTIONS, MAX_EXCHANGE_BYTES, MAX_NUMBERS
 from scoring.metrics_mut.records import to_passes
-from scoring.predictions import can_be_read, convert_detection_output, write_prediction
+from scoring.predictions import (
+    can_be_read,
+    convert_detection_output,
+    encode_prediction,
+    write_prediction,
+)
 from scoring.reading import read_bounded
 from scoring.rules import DEEPLUQ
 
@@ -134,9 +139,9 @@ def write_output(
     repeat: int = 1,
     on_pass: Callable[[], None] = lambda: None,
 ) -> int:
-    """Write the prediction files of a checked output and return how many there are.
+    """Write the prediction files of a checked output and return how many had to be written.
 
-    Files that are there already are replaced, and those of further passes removed.
+    Files that hold the same already stay; others are replaced, and those of further passes removed.
 
     Args:
         output: What `check_output` accepted.
@@ -148,35 +153,81 @@ def write_output(
     """
     written = 0
     for t in range(output.n_passes):
-        passes = output.read(t)
-        for stem in output.files:
-            detections = to_detections(passes.get(stem, ()), output.n_made_up)
-            folder = branch.folder(root, tag, stem)
-            for copy in range(repeat):
-                write_prediction(prediction_path(folder, t * repeat + copy), detections)
+        for path, detections in _files_of_pass(output, t, root, branch, tag, repeat):
+            if not _holds(path, detections):
+                write_prediction(path, detections)
                 written += 1
         on_pass()
-    for stem in output.files:
-        further = output.n_passes * repeat
-        while (path := prediction_path(branch.folder(root, tag, stem), further)).exists():
-            path.unlink()
-            further += 1
+    for path in _further(output, root, branch, tag, repeat):
+        path.unlink()
     return written
 
 
-def refuse_existing(output: ForeignOutput, root: Path, branch: Branch, tag: str) -> None:
-    """Refuse to write over predictions that are there.
+def refuse_other(
+    output: ForeignOutput, root: Path, branch: Branch, tag: str, *, repeat: int = 1
+) -> None:
+    """Refuse to write over predictions that are there and are others.
+
+    Args:
+        output: What `check_output` accepted.
+        root: The experiment's folder.
+        branch: Operator, model and suite.
+        tag: The mutant.
+        repeat: As in `write_output`.
 
     Raises:
-        ConfigError: An image has prediction files of this mutant.
+        ConfigError: A prediction file of this mutant holds other bytes than would be written, or
+            is of a pass that the output does not have.
     """
+    if not any(branch.folder(root, tag, stem).is_dir() for stem in output.files):
+        return
+    advice = "choose another --out, --model or --tag, or write over what is there with --replace"
+    further = next(_further(output, root, branch, tag, repeat), None)
+    if further is not None:
+        n_passes = output.n_passes * repeat
+        raise ConfigError(
+            f"{further} is there already, and this import has {n_passes} "
+            f"{'pass' if n_passes == 1 else 'passes'}; {advice}"
+        )
+    for t in range(output.n_passes):
+        for path, detections in _files_of_pass(output, t, root, branch, tag, repeat):
+            if path.exists() and not _holds(path, detections):
+                raise ConfigError(
+                    f"{path} is there already, and holds something else than this import; {advice}"
+                )
+
+
+def _files_of_pass(
+    output: ForeignOutput, t: int, root: Path, branch: Branch, tag: str, repeat: int
+) -> Iterator[tuple[Path, Detections]]:
+    """Yield every prediction file of a pass of the output, and what it shall hold."""
+    passes = output.read(t)
     for stem in output.files:
-        path = prediction_path(branch.folder(root, tag, stem), 0)
-        if path.exists():
-            raise ConfigError(
-                f"{path} is there already; choose another --out, --model or --tag, or write over "
-                f"it with --replace"
-            )
+        detections = to_detections(passes.get(stem, ()), output.n_made_up)
+        folder = branch.folder(root, tag, stem)
+        for copy in range(repeat):
+            yield prediction_path(folder, t * repeat + copy), detections
+
+
+def _further(
+    output: ForeignOutput, root: Path, branch: Branch, tag: str, repeat: int
+) -> Iterator[Path]:
+    """Yield the prediction files that are there of passes which the output does not have."""
+    for stem in output.files:
+        folder = branch.folder(root, tag, stem)
+        further = output.n_passes * repeat
+        while (path := prediction_path(folder, further)).exists():
+            yield path
+            further += 1
+
+
+def _holds(path: Path, detections: Detections) -> bool:
+    """Return whether a file is there and has the bytes of these detections."""
+    if not path.is_file():
+        return False
+    expected = encode_prediction(detections)
+    # A file of any size may lie there.
+    return path.stat().st_size == len(expected) and path.read_bytes() == expected
 
 
 def to_detections(found: Sequence[Found], n_made_up: int | None) -> Detections:

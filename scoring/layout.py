@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from scoring.errors import ConfigError
+from scoring.errors import ConfigError, DataError
 
 ORIGINAL_TAGS = {"mc_dropout": "0", "mc_dropblock": "0_1"}
 """Tag of the unmutated model, per operator; any other operator writes `0`."""
@@ -93,6 +94,27 @@ def refuse_long_names(mutants: Iterable[tuple[str, str]], stems: Mapping[str, st
         )
 
 
+def experiment_of(folder: Path) -> tuple[Path, str] | None:
+    """Return the experiment's folder and the model that a folder of prediction files is of.
+
+    Args:
+        folder: As `Branch.folder` returns it.
+
+    Returns:
+        None where it does not lie as in an experiment.
+
+    Example:
+        >>> folder = Branch("mc_dropout", "ssd", "day").folder(Path("root"), "0.1", "street")
+        >>> root, model = experiment_of(folder)
+        >>> root.as_posix(), model
+        ('root', 'ssd')
+    """
+    parents = folder.parents
+    if len(parents) < 5 or not parents[3].name.startswith(_RESULTS_PREFIX):
+        return None
+    return parents[4], parents[2].name
+
+
 def prediction_name(t: int) -> str:
     """Return the name of the prediction file of pass t."""
     return f"prediction_{t}.json"
@@ -101,6 +123,24 @@ def prediction_name(t: int) -> str:
 def prediction_path(folder: Path, t: int) -> Path:
     """Return the prediction file of pass t."""
     return folder / prediction_name(t)
+
+
+def expect_folder(folder: Path) -> None:
+    """Refuse what should be the folder of an experiment and is none; a near name may be meant.
+
+    Raises:
+        DataError: There is no such folder.
+    """
+    if folder.is_dir():
+        return
+    beside = [path.name for path in _folders(folder.parent)]
+    near = difflib.get_close_matches(folder.name, beside, n=1)
+    meant = f" (did you mean '{folder.with_name(near[0])}'?)" if near else ""
+    what = "is a file and no folder" if folder.exists() else "there is no such folder"
+    raise DataError(
+        f"{folder}: {what}{meant}; name the folder of an experiment: --out of 'uamt run' or of "
+        f"'uamt import'"
+    )
 
 
 def find_branches(root: Path) -> list[Branch]:

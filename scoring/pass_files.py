@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from scoring.errors import DataError
-from scoring.layout import prediction_name, prediction_path
+from scoring.layout import experiment_of, prediction_name, prediction_path
 from scoring.limits import MAX_DETECTIONS, MAX_MARKS, MAX_NUMBERS, MAX_PREDICTION_BYTES
+from scoring.manifest import read_manifest_file
 from scoring.reading import size_text
 
 _PREDICTION_NAME = re.compile(r"prediction_\d+\.json")
@@ -105,7 +106,26 @@ def _files_there(folder: Path) -> int:
 
 
 def _missing_pass(folder: Path, t: int, total: int) -> str:
+    first = f", or score fewer with --passes {t}" if t else ""
     return (
         f"pass {t} is missing under {folder} (T={total}, {_files_there(folder)} files are there); "
-        f"run 'uamt run' again to finish it, or score the first passes with --passes"
+        f"{_way_on(folder)}{first}"
     )
+
+
+def _way_on(folder: Path) -> str:
+    """Return how to come by the passes that a folder lacks, which depends on who wrote it."""
+    place = experiment_of(folder)
+    if place is None:
+        return "write it too"
+    root, model = place
+    try:
+        manifest = read_manifest_file(root) or {"models": {}}
+    except DataError:
+        return "write it again"  # what is wrong with the manifest is said where it is read
+    section = manifest["models"].get(model)
+    if section is None:
+        return "write it too"
+    if "imported" in section["settings"]:
+        return "import this mutant again with all its passes ('uamt import')"
+    return "run 'uamt run' again to finish it"

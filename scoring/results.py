@@ -15,7 +15,7 @@ from scoring.branch_facts import FACTS_NAME, BranchFacts, read_facts
 from scoring.curtailed_rows import read_curtailed
 from scoring.errors import ConfigError, DataError
 from scoring.foreign_rows import refuse_disjoint_operators, refuse_foreign_rows
-from scoring.layout import Table, find_tables
+from scoring.layout import Table, expect_folder, find_tables
 from scoring.membership import Members
 from scoring.noise_floor import IDENTITY
 from scoring.rows import COLUMNS
@@ -108,8 +108,10 @@ def read_results(
 
     Raises:
         ConfigError: `order` names a suite that is not there.
-        DataError: There are no tables, a table is broken, or its rows do not fit the suite.
+        DataError: There is no such folder, it holds no tables, a table is broken, or its rows do
+            not fit the suite.
     """
+    expect_folder(results)
     by_model: dict[tuple[str, str], dict[str, list[Table]]] = defaultdict(lambda: defaultdict(list))
     for table in find_tables(results):
         in_folder = len(table.path.relative_to(results).parts) == 5

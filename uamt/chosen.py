@@ -9,7 +9,7 @@ from pathlib import Path
 
 from runners.manifest_file import read_manifest
 from scoring.errors import ConfigError, DataError
-from scoring.layout import Branch, find_branches, original_tag
+from scoring.layout import Branch, expect_folder, find_branches, original_tag
 from scoring.stems import output_names
 from scoring.tags import plain_tag, tag_order
 
@@ -74,6 +74,7 @@ def choose(
         ConfigError: Nothing fits, or more than one thing does; the message lists what there is.
         DataError: There are no predictions, or the mutant has none on this image.
     """
+    expect_folder(root)
     branches = find_branches(root)
     if not branches:
         raise DataError(

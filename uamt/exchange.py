@@ -10,7 +10,7 @@ from typing import Any, Literal
 from runners.locks import folder_locked
 from runners.manifest_file import configuration_hash, merge_model, read_manifest
 from scoring.errors import ConfigError, DataError
-from scoring.exchange import ForeignOutput, check_output, refuse_existing, write_output
+from scoring.exchange import ForeignOutput, check_output, refuse_other, write_output
 from scoring.exchange_coco import CocoImages
 from scoring.exchange_coco_results import CocoIds, dataset, export_sweep, ids_of
 from scoring.files import write_atomic
@@ -80,8 +80,9 @@ def mutant_tag_of(operator: str, text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What an import wrote."""
+    """What an import holds: files that were written, and files that were there before."""
 
+    n_written: int
     n_files: int
     n_images: int
     n_detections: int
@@ -108,12 +109,12 @@ def import_output(
         scores: What the class vectors are, where that is known.
         categories: Names of the labels.
         repeat: How often a single pass stands for one; only where there is one.
-        replace: Write over predictions that are there.
+        replace: Write over predictions that are there and are others.
         on_pass: Called for each pass that was checked, and again when it was written.
 
     Raises:
-        ConfigError: Predictions are there, were made under other settings, or an image's name is
-            too long.
+        ConfigError: Other predictions are there, some were made under other settings, or an
+            image's name is too long.
         DataError: A file is missing or broken; nothing was written.
     """
     if repeat < 1 or (repeat > 1 and output.n_passes > 1):
@@ -123,9 +124,9 @@ def import_output(
         )
     names = {name: stem for stem, name in output.files.items()}
     refuse_long_names([(target.branch.operator, target.tag)], names)
-    if not replace:
-        refuse_existing(output, target.root, target.branch, target.tag)
     checked = check_output(output, on_pass)
+    if not replace:
+        refuse_other(output, target.root, target.branch, target.tag, repeat=repeat)
     branch = target.branch
     settings = {
         "imported": {"format": kind},
@@ -145,7 +146,14 @@ def import_output(
     with folder_locked(target.root):
         merge_model(target.root, branch.model, section, advice="choose another --out or --model")
     written = write_output(output, target.root, branch, target.tag, repeat=repeat, on_pass=on_pass)
-    return Imported(written, len(output.files), checked.n_detections, checked.n_empty * repeat)
+    n_images = len(output.files)
+    return Imported(
+        written,
+        n_images * output.n_passes * repeat,
+        n_images,
+        checked.n_detections,
+        checked.n_empty * repeat,
+    )
 
 
 _MOST_NAMES = 10_000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import re
 import shlex
 from collections.abc import Callable
@@ -125,7 +126,7 @@ def _add_target(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--repeat", type=int, default=1, metavar="N", help="a single pass stands for N"
     )
-    parser.add_argument("--replace", action="store_true", help="write over predictions there")
+    parser.add_argument("--replace", action="store_true", help="write over other predictions there")
     _add_names(parser)
 
 
@@ -212,6 +213,10 @@ def _import(
             on_pass=on_step,
             **names,
         )
+    if note := _operator_note(target.branch.operator):
+        notes.say(note)
+    if note := _passes_note(target, output, arguments.repeat):
+        notes.say(note)
     if arguments.one_hot:
         notes.say(
             "class vectors are made up (one-hot): vr, ie and mi say nothing of the model's own "
@@ -225,6 +230,11 @@ def _import(
         held = f"{holding:,} of {done.n_files:,} files hold detections, the others are empty"
     else:
         held = "every file holds detections"
+    there = done.n_files - done.n_written
+    if not done.n_written:
+        held += "; all of it was there already, and nothing was written"
+    elif there and not arguments.replace:
+        held += f"; {there:,} of the files were there already"
     then, why = _next_import(target)
     return Outcome(
         f"{branch.operator} {target.tag} of model '{branch.model}' on suite '{branch.suite}'"
@@ -235,12 +245,48 @@ def _import(
         why=why,
         counts={
             "files": done.n_files,
+            "files_written": done.n_written,
             "images": done.n_images,
             "passes": n_passes,
             "detections": done.n_detections,
             "empty_files": done.n_empty,
         },
         notes=notes.all(),
+    )
+
+
+def _operator_note(operator: str) -> str | None:
+    """Return what a person must know who named an operator that is not the study's."""
+    from scoring.layout import ORIGINAL_TAGS
+    from scoring.noise_floor import IDENTITY
+
+    if operator in ORIGINAL_TAGS or operator == IDENTITY:
+        return None
+    near = difflib.get_close_matches(operator, ORIGINAL_TAGS, n=1)
+    meant = f"; did you mean {near[0]}?" if near else ";"
+    return (
+        f"operator '{operator}' is none of the study's, {' and '.join(ORIGINAL_TAGS)}{meant} its "
+        f"mutants are scored the same, but tables and charts of ratios (docs/study.md) leave "
+        f"them out"
+    )
+
+
+def _passes_note(target: Target, output: ForeignOutput, repeat: int) -> str | None:
+    """Return that a mutant has fewer or more passes than its original, which is no score yet."""
+    from scoring.layout import original_tag
+    from scoring.pass_files import count_passes
+
+    branch, n_passes = target.branch, output.n_passes * repeat
+    folders = [
+        branch.folder(target.root, original_tag(branch.operator), stem) for stem in output.files
+    ]
+    of_original = next((count_passes(folder) for folder in folders if folder.is_dir()), n_passes)
+    if of_original == n_passes:
+        return None
+    return (
+        f"the original has {count_of(of_original, 'pass', 'passes')} and {target.tag} has "
+        f"{n_passes}: 'uamt score' compares equally many; import one of them again with as many "
+        f"as the other, or score with --passes {min(of_original, n_passes)}"
     )
 
 

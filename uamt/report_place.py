@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from scoring.errors import ConfigError, DataError
-from scoring.layout import Branch, find_branches, find_tables
+from scoring.layout import Branch, expect_folder, find_branches, find_tables
 from uamt.gathered import scores_folder
 from uamt.image_places import ImagePlaces
 
@@ -37,6 +37,7 @@ def find_place(given: Path, experiment: Path | None = None) -> Place:
     Raises:
         DataError: There are no scores, or the experiment that was named holds no predictions.
     """
+    expect_folder(given)
     results = scores_folder(given)
     if not find_tables(results):
         if find_branches(given):
@@ -48,6 +49,7 @@ def find_place(given: Path, experiment: Path | None = None) -> Place:
             )
         raise DataError(f"{given}: expected the scores of an experiment, found {what}")
     if experiment is not None:
+        expect_folder(experiment)
         if not find_branches(experiment):
             raise DataError(
                 f"{experiment}: expected folders 'experiment_results_<operator>', found none; "

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scoring.errors import DataError
-from scoring.layout import MANIFEST_NAME, Branch, find_branches, original_tag
+from scoring.layout import MANIFEST_NAME, Branch, expect_folder, find_branches, original_tag
 from scoring.sweep import Sweep, find_sweep
 from scoring.tags import tag_order
 from uamt.presentation import count_of
@@ -120,12 +120,13 @@ def select(root: Path) -> Selection:
     under its configuration; without one, all that is there.
 
     Raises:
-        DataError: There are no prediction folders, one of them lacks original or mutants, the
-            manifest is broken, or nothing of what it lists is finished.
+        DataError: There is no such folder, it holds no prediction folders, one of them lacks
+            original or mutants, the manifest is broken, or nothing of what it lists is finished.
     """
     from runners.account import read_account
     from runners.ledger import Ledger
 
+    expect_folder(root)
     branches = find_branches(root)
     if not branches:
         raise DataError(

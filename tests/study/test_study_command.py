@@ -129,6 +129,6 @@ def test_wrong_options_are_named(
 
 
 def test_results_that_are_not_there_are_named(uamt: Command, tmp_path: Path) -> None:
-    code, _, stderr = uamt("study", tmp_path / "none")
+    code, _, stderr = uamt("study", tmp_path)
     assert code == 3
     assert "expected tables" in stderr

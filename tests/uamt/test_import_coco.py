@@ -124,10 +124,72 @@ def test_predictions_are_replaced_only_when_asked(coco: Any, tmp_path: Path) -> 
     assert coco([[entry()], [entry()], [entry()]])[0] == 0
     code, _, stderr = coco([[entry()]])
     assert code == 2
-    assert "prediction_0.json is there already" in stderr
+    assert "prediction_1.json is there already, and this import has 1 pass;" in stderr
+    code, _, stderr = coco([[entry()], [entry(score=0.25)], [entry()]])
+    assert code == 2
+    assert "38_Tennis.v1/prediction_1.json is there already, and holds something else" in stderr
     assert "--replace" in stderr
     assert coco([[], [entry()]], "--replace")[0] == 0
     assert read_passes(folder(tmp_path, "38_Tennis.v1")).counts.tolist() == [0, 1]
+
+
+def test_the_same_import_twice_writes_nothing(coco: Any, tmp_path: Path) -> None:
+    passes = [[entry(), entry("b")], [entry()]]
+    assert "was there already" not in coco(passes)[1]
+    files = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
+    before = {path: path.stat().st_ino for path in files}
+    code, stdout, stderr = coco(passes)
+    assert (code, stderr) == (0, "")
+    assert "all of it was there already, and nothing was written" in stdout
+    assert {path: path.stat().st_ino for path in files} == before
+    code, stdout, _ = coco(passes, "--json")
+    assert json.loads(stdout)["counts"]["files"] == 4
+    assert json.loads(stdout)["counts"]["files_written"] == 0
+
+
+def test_the_same_import_of_another_kind_is_refused(coco: Any) -> None:
+    assert coco([[entry()]])[0] == 0
+    code, _, stderr = coco([[entry()]], "--scores", "sigmoid")
+    assert code == 2
+    assert "choose another --out or --model" in stderr
+
+
+def test_an_interrupted_import_is_finished_by_the_same_command(coco: Any, tmp_path: Path) -> None:
+    passes = [[entry(), entry("b")], [entry()]]
+    assert coco(passes)[0] == 0
+    lost = folder(tmp_path, "b") / "prediction_1.json"
+    before = lost.read_bytes()
+    lost.unlink()
+    code, stdout, _ = coco(passes)
+    assert code == 0
+    assert "3 of the files were there already" in stdout
+    assert lost.read_bytes() == before
+
+
+def test_an_operator_that_is_not_the_studys_is_said(coco: Any) -> None:
+    code, _, stderr = coco([[entry()]], "--operator", "dropout")
+    assert code == 0
+    assert "operator 'dropout' is none of the study's, mc_dropout and mc_dropblock; did" in stderr
+    assert "did you mean mc_dropout? its mutants are scored the same, but" in stderr
+    assert "did you mean" not in coco([[entry()]], "--operator", "weights")[2]
+    assert "none of" not in coco([[entry()]], "--operator", "identity", tag="1")[2]
+
+
+def test_a_mutant_of_fewer_passes_is_said_and_the_way_on(
+    coco: Any, tmp_path: Path, uamt: Command
+) -> None:
+    assert coco([[entry()]], "--repeat", "4", tag="original")[0] == 0
+    code, _, stderr = coco([[entry()], []])
+    assert code == 0
+    assert "the original has 4 passes and 0.1 has 2: 'uamt score' compares equally many" in stderr
+    code, _, stderr = uamt("score", tmp_path / "out")
+    assert code == 3
+    assert "pass 2 is missing under" in stderr
+    assert "import this mutant again with all its passes ('uamt import'), or score fewer" in stderr
+    assert "uamt run" not in stderr
+    assert uamt("score", tmp_path / "out", "--passes", "2")[0] == 0
+    assert coco([[entry()], [], [], []])[2] == ""
+    assert uamt("score", tmp_path / "out")[0] == 0
 
 
 def test_one_model_is_imported_one_way(coco: Any) -> None:

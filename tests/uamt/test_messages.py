@@ -226,6 +226,31 @@ class TestJson:
         assert said["also"] == [f"uamt suites {experiment} --fail-under kill_share=.5"]
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["score", "ROOT"],
+        ["suites", "ROOT"],
+        ["study", "ROOT"],
+        ["report", "ROOT"],
+        ["verify", "ROOT"],
+        ["show", "a", "--mutant", "0.1", "--root", "ROOT"],
+        ["export", "coco", "ROOT", "--out", "coco"],
+    ],
+)
+def test_a_folder_that_is_not_there_is_said_in_one_wording(
+    words: list[str], uamt: Command, tmp_path: Path
+) -> None:
+    (tmp_path / "experiment").mkdir()
+    root = tmp_path / "experimnt"
+    code, stdout, stderr = uamt(*(root if word == "ROOT" else word for word in words))
+    assert (code, stdout) == (3, "")
+    assert f"{root}: there is no such folder (did you mean '{tmp_path / 'experiment'}'?);" in stderr
+    root.write_text("")
+    _, _, stderr = uamt(*(root if word == "ROOT" else word for word in words))
+    assert f"{root}: is a file and no folder" in stderr
+
+
 def test_a_bar_shows_on_a_terminal_alone() -> None:
     script = (
         "import os, pty, sys\n"

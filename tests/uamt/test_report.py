@@ -356,11 +356,13 @@ def test_more_images_than_thumbnails(tmp_path: Path, uamt: Command) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["nowhere"], 3, "expected the scores of an experiment, found none"),
+        (["nowhere"], 3, "nowhere: there is no such folder; name the folder of an experiment"),
+        (["."], 3, "expected the scores of an experiment, found none"),
         (["ROOT", "--images", "nowhere"], 3, "--images: expected a folder at 'nowhere'"),
         (["ROOT", "--images", "=x"], 2, "--images: expected FOLDER or SUITE=FOLDER"),
         (["ROOT", "--pictures", "-1"], 2, "--pictures: expected 0 or more"),
         (["ROOT", "--experiment", "."], 3, "--experiment names the folder"),
+        (["ROOT", "--experiment", "nowhere"], 3, "nowhere: there is no such folder"),
         (["ROOT", "--order", "dusk"], 2, "expected some of ['day', 'night']"),
     ],
 )
