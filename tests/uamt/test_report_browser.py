@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import shutil
@@ -9,7 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from tests.uamt.report_reader import Cell, Page, check_cell, form_of
 from uamt.drawing import STYLES
@@ -88,6 +91,54 @@ def test_it_fits_says_nothing_and_asks_for_nothing(
         assert all(grid.is_visible() for grid in opened.tab.locator("table.grid").all())
         assert not opened.tab.locator("#toolbar").is_visible()
     opened.close()
+
+
+@pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_what_is_shown_can_be_chosen_beside_all_that_it_governs(
+    browser: Any, report: Page, viewport: dict[str, int]
+) -> None:
+    opened = Opened(browser, report, viewport=viewport, reduced_motion="reduce")
+    places = """target => {
+        location.hash = target;
+        const top = (selector) => document.querySelector(selector).getBoundingClientRect();
+        return [top("#toolbar").top, top("#toolbar").bottom, top(`${target} h2`).top];
+    }"""
+    for section in ("#mutants", "#images", "#pictures"):
+        top, bottom, heading = opened.tab.evaluate(places, section)
+        assert 0 <= top < bottom < heading < viewport["height"] / 4
+        assert bottom - top < viewport["height"] / 5
+    top, bottom, heading = opened.tab.evaluate(places, "#counts")
+    assert bottom < 0 < heading
+    opened.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_table_that_is_cut_has_a_shade_where_there_is_more(
+    browser: Any, report: Page, scheme: str
+) -> None:
+    opened = Opened(browser, report, viewport=PHONE, color_scheme=scheme)
+    wide = "table => table.parentElement.scrollWidth - table.parentElement.clientWidth"
+    assert opened.tab.locator(".ranking").evaluate(wide) <= 0
+    table = opened.tab.locator("table.scores")
+    assert table.evaluate(wide) > 0
+
+    def brightness() -> tuple[float, float]:
+        """Of the left and of the right edge, between two lines of the table."""
+        shot = opened.tab.locator(".scroll:has(table.scores)").screenshot()
+        grey = np.asarray(Image.open(io.BytesIO(shot)).convert("L"), dtype=np.float64)
+        return float(np.median(grey[:, 1])), float(np.median(grey[:, -2]))
+
+    left, right = brightness()
+    assert abs(left - right) > 40
+    table.evaluate("table => { table.parentElement.scrollLeft = 9999; }")
+    far_left, far_right = brightness()
+    assert (far_left, far_right) == pytest.approx((right, left), abs=6)
+    opened.close()
+
+
+def test_sections_have_the_name_by_which_they_are_found(opened: Opened) -> None:
+    heading = opened.tab.locator("#counts h2").inner_text()
+    assert opened.tab.locator('nav a[href="#counts"]').inner_text() == heading
 
 
 def test_in_print_there_is_nothing_to_choose_and_all_is_there(opened: Opened) -> None:
