@@ -12,7 +12,7 @@ Leader = tuple[Point, Point]
 _SHARES = np.arange(0, 1, 0.1)[:, None]
 """Where a leader may end, along each side of its box; corners among them."""
 _ALONG = np.linspace(0, 0.95, 12)[:, None]
-_NEAR_OTHERS, _HIDDEN, _UNDER_TAGS, _ON_OUTLINES = 6, 4, 3, 2
+_NEAR_OTHERS, _HIDDEN, _UNDER_TAGS, _ON_OUTLINES, _ACROSS_OWN = 6, 4, 3, 2, 3
 _PER_CROSSED_LEADER, _PER_CROSSED_OUTLINE, _PER_HEIGHT = 1.5, 0.3, 0.15
 
 
@@ -21,8 +21,9 @@ def leaders_of(
 ) -> list[Leader | None]:
     """Return the line from every box to its tag, that at the box first; None where none is needed.
 
-    One is needed where the tag stands away from its box, or where the outline of another box is
-    as near to it. It ends on the outline of its own box, where that of no other box comes near.
+    One is needed where the tag stands away from its box, where the outline of another box is as
+    near to it, or where the box overlaps another one that has a tag. It ends on the outline of its
+    own box, where that of no other box comes near, and does not lie across it if it need not.
     Boxes that lie on each other are at one place, to which a tag of either leads: colour and line
     tell them apart, and no end would.
 
@@ -39,7 +40,8 @@ def leaders_of(
         is_other = np.abs(boxes - box).max(axis=1) > _apart(area)
         distance = gaps(sides, area).min(axis=1)
         nearest_other = distance[is_other].min(initial=np.inf)
-        if not is_moved[i] and nearest_other > distance[i] + near_px:
+        is_in_heap = (is_other & _overlap(boxes, box))[: len(areas)].any()
+        if not is_moved[i] and not is_in_heap and nearest_other > distance[i] + near_px:
             leaders.append(None)
             continue
         # What is farther away matters to no end.
@@ -74,9 +76,11 @@ def _best(box: Floats, area: Floats, around: tuple[Floats, Floats], drawn: Float
     is_hidden = _least(points, np.vstack([tags, area[None]]), need) < high / 5
     line = starts[:, None] + _ALONG * (ends - starts)[:, None]
     under = _inside(line, tags).any(axis=2).mean(axis=1)
-    outlines = sides_of(np.vstack([others, box[None]])).reshape(-1, 4)
+    outlines = sides_of(others).reshape(-1, 4)
     dots = np.concatenate([line, line], axis=2).reshape(-1, 4)
     is_on_outline = (_least(dots, outlines, need) < high / 6).reshape(line.shape[:2])
+    inner = box + np.array([1, 1, -1, -1]) * high / 6
+    across = _inside(line, inner[None]).any(axis=2).mean(axis=1)
     is_inside = _inside(line, others)
     crossings = (is_inside[:, 1:] != is_inside[:, :-1]).sum(axis=(1, 2))
     cost = (
@@ -84,6 +88,7 @@ def _best(box: Floats, area: Floats, around: tuple[Floats, Floats], drawn: Float
         + _HIDDEN * is_hidden
         + _UNDER_TAGS * under
         + _ON_OUTLINES * is_on_outline.mean(axis=1)
+        + _ACROSS_OWN * across
         + _PER_CROSSED_OUTLINE * crossings
         + _PER_CROSSED_LEADER * _crossed(starts, ends, drawn)
         + _PER_HEIGHT / high * length
@@ -126,6 +131,12 @@ def gaps(areas: Floats, box: Floats) -> Floats:
     )
     distance: Floats = np.hypot(apart[..., 0], apart[..., 1])
     return distance
+
+
+def _overlap(boxes: Floats, box: Floats) -> npt.NDArray[np.bool_]:
+    """Return whether each of (M, 4) boxes has some area in common with a box (4,)."""
+    shared = np.minimum(boxes[:, 2:], box[2:]) > np.maximum(boxes[:, :2], box[:2])
+    return np.asarray(shared.all(axis=1))
 
 
 def _least(points: Floats, areas: Floats, most: float) -> Floats:

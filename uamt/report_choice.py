@@ -19,7 +19,7 @@ from uamt.report_tables import ReportTables
 _PAGE_CHARACTERS = 8_900_000
 """A page stays below 10 MB; this leaves room for estimates that are too low."""
 _LEAST_CHARACTERS = 1_000_000
-_PER_CASE, _PER_FRAME, _PER_BOX, _PER_OBJECT = 1500, 640, 75, 1190
+_PER_CASE, _PER_FRAME, _PER_BOX, _PER_OBJECT = 1500, 640, 95, 1190
 """About what a case, a pass of it, a drawn detection and an object take on the page."""
 _IMAGES_PER_MUTANT = 4
 

@@ -31,8 +31,8 @@ class Tag:
         level: Which of them there is room for. An uncertainty stands behind the first only.
         is_end: Whether the text ends at its place, which is left of the box, and may be shorter
             than what was reckoned with.
-        leader: Line from the outline of the box to a tag that had to move away or stands as near
-            to another box, as the data of an SVG path.
+        leader: Line from the outline of the box to its tag, where it is not plain which box that
+            belongs to, as the data of an SVG path.
     """
 
     box: Box

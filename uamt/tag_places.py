@@ -34,8 +34,8 @@ class Place:
         width: In pixels.
         height: In pixels.
         level: Which of its texts is written there, 0 for the longest.
-        leader: Ends of the line from the box's outline to the tag, where the tag had to move away
-            or stands as near to another box.
+        leader: Ends of the line from the box's outline to the tag, where it is not plain which box
+            the tag belongs to.
     """
 
     x: float

@@ -150,6 +150,25 @@ def test_a_tag_without_a_line_is_nearest_to_its_own_box(seed: int) -> None:
         assert own < 0.35 * 20
 
 
+def test_boxes_in_a_heap_have_a_dot_each_on_their_own_outline() -> None:
+    """Each tag touches its own box, and yet two boxes could be meant where they overlap."""
+    boxes = np.array([[480.0, 60, 560, 140], [530, 95, 600, 160], [400.0, 400, 470, 470]])
+    first, second, alone = placed(boxes)
+    assert alone.leader is None
+    for place, own, other in ((first, *boxes[:2]), (second, boxes[1], boxes[0])):
+        assert distance(outline_points(own), *area(place)) < 0.35 * 20
+        assert place.leader is not None
+        start, end = np.array(place.leader)
+        assert distance(outline_points(own), *start, *start) < 0.5
+        assert distance(outline_points(other), *start, *start) > 10
+        # No line lies across the object that it leads to.
+        inside = [
+            painted(*own[:2] + 4, *own[2:] - 4)[tuple(map(int, p[::-1]))]
+            for p in (start + share * (end - start) for share in np.linspace(0, 1, 20))
+        ]
+        assert not any(inside)
+
+
 def test_boxes_on_each_other_need_no_line_from_either_tag() -> None:
     boxes = np.array([[200.0, 200, 300, 300], [202, 203, 301, 299]])
     assert [place.leader for place in placed(boxes)] == [None, None]
