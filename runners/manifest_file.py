@@ -7,7 +7,8 @@ no model and load no torch.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -123,19 +124,19 @@ def merged_manifest(
             merged[SKIPPED] = {suite: paths for suite, paths in skipped.items() if paths}
         changes = list(_changes(before, section))
         if changes and not redo_changed:
+            subjects = list(dict.fromkeys(subject for subject, _ in changes))
             raise ConfigError(
                 f"{root / MANIFEST_NAME}: results of model '{model}' are there under another "
-                f"configuration: {'; '.join(changes[:8])}"
-                f"{f' and {len(changes) - 8} more' if len(changes) > 8 else ''}; {advice}"
+                f"configuration ({_first(subjects, ', ')}); {advice}. Changed: "
+                f"{_first([told for _, told in changes], '; ')}"
             )
         stale = list(_left_behind(before, section)) if redo_changed else []
         if stale:
             raise ConfigError(
                 f"{root / MANIFEST_NAME}: the change touches results of model '{model}' that this "
-                f"run leaves out: {', '.join(stale[:8])}"
-                f"{f' and {len(stale) - 8} more' if len(stale) > 8 else ''}; run them too, or use "
-                f"another --out or --name (images that are gone for good leave the manifest with "
-                f"a run without the change)"
+                f"run leaves out: {_first(stale, ', ')}; run them too, or use another --out or "
+                f"--name (images that are gone for good leave the manifest with a run without the "
+                f"change)"
             )
         merged["operators"] = {**before["operators"], **section["operators"]}
         for name, operator in section["operators"].items():
@@ -243,25 +244,34 @@ _FLAGGED = ("passes", "seed", "score_threshold", "classes", "chunk", "threads", 
 """Settings that are flags of `uamt run` by the same name."""
 
 
-def _changes(before: Mapping[str, Any], section: Mapping[str, Any]) -> Iterator[str]:
+_SUBJECTS = {"model": "the model itself", "imported": "format"}
+"""What settings are called where their own name does not say it."""
+
+
+def _changes(before: Mapping[str, Any], section: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield what a change is of, in a word, and the field with both values."""
     yield from _changed_settings(before["settings"], section["settings"])
     for name in section["operators"]:
-        yield from _changes_of(before, section, name)
+        for told in _changes_of(before, section, name):
+            yield name, told
     for suite, images in section["suites"].items():
         for path, image in images.items():
             old_image = before["suites"].get(suite, {}).get(path, image)
-            yield from _differing(f"image '{suite}/{path}'", old_image, image)
+            where = f"image '{suite}/{path}'"
+            for told in _differing(where, old_image, image):
+                yield where, told
 
 
-def _changed_settings(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what differs, with the flag that says it.
+def _changed_settings(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield what differs, as `_changes` does, with the flag that says it.
 
     Passes in a batch follow the passes where nobody gives them: then one change is told, not two.
     """
     is_other_passes = old.get("passes") != new.get("passes")
     for key in sorted({*old, *new} - ({"chunk"} if is_other_passes else set())):
         for told in _differing(f"settings.{key}", old.get(key), new.get(key)):
-            yield f"{told} (--{key.replace('_', '-')})" if key in _FLAGGED else told
+            flag = f" (--{key.replace('_', '-')})" if key in _FLAGGED else ""
+            yield _SUBJECTS.get(key, key.replace("_", " ")), f"{told}{flag}"
 
 
 def _changes_of(before: Mapping[str, Any], section: Mapping[str, Any], name: str) -> Iterator[str]:
@@ -270,6 +280,14 @@ def _changes_of(before: Mapping[str, Any], section: Mapping[str, Any], name: str
             {k: v for k, v in manifest["operators"][name].items() if k not in _MAY_GROW}
             for manifest in (section, before)
         )
+        before_sites, sites = old.get("preset"), own.get("preset")
+        if before_sites != sites:
+            # The sites follow from what was typed, which says more than their list.
+            told = next(_differing(f"operators.{name}.sites", before_sites, sites))
+            yield f"{told} (--sites)"
+            own, old = (
+                {k: v for k, v in d.items() if k not in ("preset", "sites")} for d in (own, old)
+            )
         yield from _differing(f"operators.{name}", old, own)
 
 
@@ -310,6 +328,18 @@ def _differing(where: str, old: Any, new: Any) -> Iterator[str]:
         yield f"{where} was {_shown(old)}, is {_shown(new)}"
 
 
+_SHA256 = re.compile(r'"[0-9a-f]{64}"')
+_SHOWN = 4
+"""Changes that are listed; further ones are counted."""
+
+
 def _shown(value: Any) -> str:
     text = orjson.dumps(value).decode()
+    if _SHA256.fullmatch(text):
+        return f"{text[1:9]}..."
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _first(items: Sequence[str], between: str) -> str:
+    more = f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""
+    return f"{between.join(items[:_SHOWN])}{more}"

@@ -117,7 +117,7 @@ def changed_setting(folder: Path) -> None:
 @case(
     "an image that changed under results",
     *PHOTOS,
-    vague=r'(?<=was )[0-9]+(?=,)|(?<=is )[0-9]+(?=;)|"[0-9a-f]{20,}\.\.\.',
+    vague=r"\b[0-9a-f]{8}\.\.\.|(?<=was )[0-9]+(?=,)|(?<=is )[0-9]+\b",
 )
 def changed_image(folder: Path) -> None:
     run(folder)

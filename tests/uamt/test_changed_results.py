@@ -155,9 +155,12 @@ def test_scores_of_results_that_change_meanwhile_are_refused(
     ("what", "named"),
     [
         ("version", r"""settings.versions.torch was "1", is """),
+        ("weights", "configuration (the model itself); use another --out or --name, or --redo-ch"),
         ("weights", "settings.model.weights.sha256 was "),
+        ("image", "configuration (image 'photos/a.png', image 'photos/b.png'); use another"),
         ("image", "image 'photos/a.png'.sha256 was "),
-        ("sites", "operators.mc_dropout.sites was "),
+        ("sites", "configuration (mc_dropout); use another --out or --name, or --redo-changed to"),
+        ("sites", 'operators.mc_dropout.sites was "site", is "site@in" (--sites)'),
     ],
 )
 def test_a_change_is_named_with_both_values(
@@ -189,6 +192,7 @@ def test_a_change_is_named_with_both_values(
     assert code == 2
     assert named in stderr
     assert "--redo-changed" in stderr
+    assert not re.search("[0-9a-f]{20}", stderr.replace(str(folder), "")), "a hash in full"
     assert results(folder / "out") == before
     assert uamt(*words, "--redo-changed")[0] == 0
     assert uamt("verify", folder / "out")[0] == 0
