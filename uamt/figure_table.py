@@ -11,7 +11,13 @@ from scoring.objects import MEASURES
 from scoring.passes import Passes
 from uamt.drawing import name_of
 from uamt.lettering import plain
-from uamt.object_names import MEASURE_NAMES, measure_units, object_number
+from uamt.object_names import (
+    COUNTS_TWICE,
+    MEASURE_NAMES,
+    counts_twice,
+    measure_units,
+    object_number,
+)
 from uamt.report_numbers import FORMATS, NOTHING
 from uamt.scene import Scene
 
@@ -89,6 +95,10 @@ def table_of(
         )
     if scene.rules.ghost_entropy == "sum" and any(seen.is_ghost(k) for k in shown):
         notes.append("The entropy of a ghost is summed over its detections.")
+    counts = zip(seen.n_found, seen.n_missed, seen.n_passes, strict=True)
+    is_twice = [counts_twice(*(int(number) for number in three)) for three in counts]
+    if any(is_twice[k] for k in shown):
+        notes.append(COUNTS_TWICE)
     return ObjectsTable(heads, rows, notes)
 
 

@@ -28,6 +28,23 @@ def measure_units(rules: Rules) -> dict[str, str]:
     return dict(zip(MEASURES, ("", "bits", "bits", variance, spread), strict=True))
 
 
+COUNTS_TWICE = (
+    "Where a pass holds two boxes of an object, both count: it can be found or missed more often "
+    "than there are passes."
+)
+"""What is said where numbers of an object exceed its passes."""
+
+
+def counts_twice(n_found: int, n_missed: int, n_passes: int) -> bool:
+    """Return whether an object's detections are more than its passes.
+
+    Example:
+        >>> counts_twice(14, 6, 10), counts_twice(8, 2, 10)
+        (True, False)
+    """
+    return n_found + n_missed > n_passes
+
+
 def object_number(seen: ObjectUncertainty, number: int) -> str:
     """Return what an object is called: 1, 2, ... of the original, g1, g2, ... of ghosts."""
     if seen.is_ghost(number):

@@ -17,7 +17,7 @@ from scoring.suite_tables import DROPBLOCK, DROPOUT
 from scoring.summary import HOW, VERDICT_KIND
 from uamt.drawing import STYLES
 from uamt.mutant_strength import rate_flags
-from uamt.object_names import MEASURE_NAMES, measure_units
+from uamt.object_names import COUNTS_TWICE, MEASURE_NAMES, counts_twice, measure_units
 from uamt.report_cases import (
     OBJECTS_NAME,
     PASSES_NAME,
@@ -91,6 +91,7 @@ def render(
         extreme=verdict.strength,
         rate_flags=_rate_flags(tables, verdict),
         sums_ghosts=sums_ghosts,
+        twice=COUNTS_TWICE,
         rule=tables.rule,
         rule_names=RULE_NAMES,
         how=HOW[tables.rule],
@@ -267,6 +268,9 @@ class _Cases:
                 "n_found": number(row, "n_found", "whole"),
                 "n_missed": number(row, "n_missed", "whole"),
                 "n_passes": number(row, "n_passes", "whole"),
+                "counts_twice": counts_twice(
+                    *(int(frame[name].iloc[row]) for name in ("n_found", "n_missed", "n_passes"))
+                ),
                 "ie_original": number(row, "ie_original", "two"),
                 "measures": [(name, number(row, name, "two")) for name in MEASURES],
             }

@@ -270,6 +270,8 @@ def test_two_detections_of_one_object_stand_in_its_row() -> None:
         ["1", "cat", "0.90", "-"],
         ["g1 ghost", "cat, dog", "-", "0.90, 0.40"],
     ]
+    assert table.rows[1][4] == "2 of 1"
+    assert table.notes[-1].startswith("Where a pass holds two boxes of an object, both count")
 
 
 def test_shortened_tags_end_in_an_ellipsis_and_the_table_explains_it(recorded: Recorded) -> None:
