@@ -93,7 +93,10 @@ def test_it_fits_says_nothing_and_asks_for_nothing(
     opened.close()
 
 
-@pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
+LOW, MIDDLE = {"width": 844, "height": 390}, {"width": 800, "height": 1000}
+
+
+@pytest.mark.parametrize("viewport", [DESKTOP, PHONE, MIDDLE], ids=["desktop", "phone", "middle"])
 def test_what_is_shown_can_be_chosen_beside_all_that_it_governs(
     browser: Any, report: Page, viewport: dict[str, int]
 ) -> None:
@@ -109,6 +112,14 @@ def test_what_is_shown_can_be_chosen_beside_all_that_it_governs(
         assert bottom - top < viewport["height"] / 5
     top, bottom, heading = opened.tab.evaluate(places, "#counts")
     assert bottom < 0 < heading
+    opened.close()
+
+
+def test_in_a_low_window_the_choice_takes_no_room(browser: Any, report: Page) -> None:
+    opened = Opened(browser, report, viewport=LOW, reduced_motion="reduce")
+    opened.tab.evaluate("location.hash = '#pictures'")
+    bottom = opened.tab.locator("#toolbar").evaluate("bar => bar.getBoundingClientRect().bottom")
+    assert bottom < 0
     opened.close()
 
 

@@ -70,9 +70,10 @@ def page_of(root: Path, uamt: Command) -> Page:
 def card_of(page: Page) -> tuple[str, str]:
     """Heading and text of the finding about Img-MS."""
     text = page.path.read_text(encoding="utf-8")
-    found = re.findall(r"<li>\s*<h2>([^<]*)</h2>\s*<p>(.*?)</p>", text, re.DOTALL)
+    found = re.findall(r"<li>\s*<h2>(.*?)</h2>\s*<p>(.*?)</p>", text, re.DOTALL)
     heading, body = found[3]
-    return heading, " ".join(re.sub(r"<[^>]*>", "", body).split())
+    said, text = (" ".join(re.sub(r"<[^>]*>", "", part).split()) for part in (heading, body))
+    return said, text
 
 
 ALL, FEW, NONE = (9, 0, 9), (1, 0, 1), (0, 0, 0)
