@@ -263,9 +263,9 @@ def _operator_note(operator: str) -> str | None:
     if operator in ORIGINAL_TAGS or operator == IDENTITY:
         return None
     near = difflib.get_close_matches(operator, ORIGINAL_TAGS, n=1)
-    meant = f"; did you mean {near[0]}?" if near else ";"
+    meant = f" (did you mean {near[0]}?)" if near else ""
     return (
-        f"operator '{operator}' is none of the study's, {' and '.join(ORIGINAL_TAGS)}{meant} its "
+        f"operator '{operator}' is none of the study's, {' and '.join(ORIGINAL_TAGS)}{meant}; its "
         f"mutants are scored the same, but tables and charts of ratios (docs/study.md) leave "
         f"them out"
     )

@@ -280,6 +280,9 @@ _SHAPES: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
 }
 
 
+_FOLDERS = "'folders' (each folder in that of the images is a suite)"
+
+
 def check_value(option: Option, value: Any, where: str) -> Any:
     """Return the value of an option in its one form: a list is a tuple, one text a list of one.
 
@@ -301,7 +304,10 @@ def check_value(option: Option, value: Any, where: str) -> Any:
         if option.key == "suites" and value in ("one", "folders"):
             return value
         if not isinstance(value, dict):
-            raise ConfigError(f"{where}: expected a table of names and values, got {shown(value)}")
+            expected = "a table of names and values"
+            if option.key == "suites":
+                expected = f"{_FOLDERS}, or a table of names and sources"
+            raise ConfigError(f"{where}: expected {expected}, got {shown(value)}")
         if option.key == "suites" and not all(isinstance(v, str) for v in value.values()):
             raise ConfigError(f"{where}: expected a table of texts, got {shown(value)}")
         return value
@@ -381,10 +387,7 @@ def _parse_table(option: Option, texts: Sequence[str]) -> Any:
         if not separator or not name:
             expected = "NAME=VALUE"
             if option.key == "suites":
-                expected = (
-                    "'folders' alone (each folder in that of --images is a suite), or NAME=SOURCE "
-                    "for each suite"
-                )
+                expected = f"{_FOLDERS}, or NAME=SOURCE for each suite"
             raise ConfigError(f"{option.flag}: expected {expected}, got {text!r}")
         table[name] = value
     return table

@@ -169,8 +169,8 @@ def test_an_interrupted_import_is_finished_by_the_same_command(coco: Any, tmp_pa
 def test_an_operator_that_is_not_the_studys_is_said(coco: Any) -> None:
     code, _, stderr = coco([[entry()]], "--operator", "dropout")
     assert code == 0
-    assert "operator 'dropout' is none of the study's, mc_dropout and mc_dropblock; did" in stderr
-    assert "did you mean mc_dropout? its mutants are scored the same, but" in stderr
+    assert "operator 'dropout' is none of the study's, mc_dropout and mc_dropblock (did" in stderr
+    assert "did you mean mc_dropout?); its mutants are scored the same, but tables" in stderr
     assert "did you mean" not in coco([[entry()]], "--operator", "weights")[2]
     assert "none of" not in coco([[entry()]], "--operator", "identity", tag="1")[2]
 

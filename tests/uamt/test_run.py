@@ -179,8 +179,12 @@ def test_suites_that_are_neither_folders_nor_named_say_what_they_may_be(
 ) -> None:
     code, _, stderr = uamt("run", *DEMO, "--images", photos, "--suites", "folder")
     assert code == 2
-    assert "--suites: expected 'folders' alone (each folder in that of --images" in stderr
-    assert "or NAME=SOURCE for each suite, got 'folder'" in stderr
+    folders = "expected 'folders' (each folder in that of the images is a suite), or "
+    assert f"--suites: {folders}NAME=SOURCE for each suite, got 'folder'" in stderr
+    (photos / "experiment.toml").write_text("images = 'photos'\nsuites = 'folder'\n")
+    code, _, stderr = uamt("run", photos / "experiment.toml", *DEMO)
+    assert code == 2
+    assert f"suites: {folders}a table of names and sources, got 'folder'" in stderr
 
 
 def test_a_bad_image_is_skipped_and_the_exit_code_says_so(

@@ -22,6 +22,8 @@ from scoring.predictions import read_passes
 from scoring.rows import COLUMNS, score_image
 from scoring.suites import UA_MS_COLUMNS
 from scoring.tracks import track
+from tests.uamt.conftest import Command
+from uamt.label_names import read_label_names
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -104,6 +106,15 @@ class TestConcepts:
             assert all([int(side) for side in box] in there for box in boxes)
             n = len(boxes) + line[1].count("as the original")
             assert (int(line[0]), n) == (t, len(there))
+
+    def test_the_labels_have_the_names_of_the_page(self, uamt: Command, tmp_path: Path) -> None:
+        """The page's own command draws a cat and a dog, not labels 1 and 2."""
+        (command,) = re.findall(r"^uamt (show [^`]*?[^\\])$", self.page, flags=re.MULTILINE)
+        words = command.replace("\\\n", " ").split()
+        names = read_label_names(ROOT / words[words.index("--label-names") + 1])
+        assert f"class vector ({', '.join(names)})" in self.page
+        paths = [str(ROOT / word) if word.startswith("docs/") else word for word in words]
+        assert uamt(*paths, "--out", tmp_path / "street.png")[0] == 0
 
     def test_the_pictures_say_what_the_page_says(self) -> None:
         with Image.open(DOCS / "images" / "concepts.png") as picture:
