@@ -42,7 +42,7 @@ def binomial_test(count: int, n: int, null_rate: float = 0.01, alpha: float = 0.
     Args:
         count: Number of passes that show a miss, a ghost, or either; at least 0.
         n: Number of trials. The reference fixes 10, so that count may exceed n.
-        null_rate: p0, the share of passes that noise alone may change.
+        null_rate: p0, the share of passes that chance alone may change.
         alpha: Level of the critical count behind `power`.
 
     Raises:
@@ -73,7 +73,7 @@ def least_kill(n: int, null_rate: float = 0.01, alpha: float = 0.05) -> int:
 
     Args:
         n: Number of trials, at least 1.
-        null_rate: p0, the share of passes that noise alone may change.
+        null_rate: p0, the share of passes that chance alone may change.
         alpha: A kill is significant below this level.
 
     Returns:

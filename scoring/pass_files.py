@@ -127,5 +127,5 @@ def _way_on(folder: Path) -> str:
     if section is None:
         return "write it too"
     if "imported" in section["settings"]:
-        return "import this mutant again with all its passes ('uamt import')"
+        return "import all passes of it again ('uamt import')"
     return "run 'uamt run' again to finish it"

@@ -41,7 +41,7 @@ class Rules:
         equivalence: No mutant is equivalent, or those that change nothing are.
         scores: What the class vectors are, for `class_vectors="declared"`.
         iou_threshold: A pair matches only above it (strictly), 0 to 1.
-        null_rate: p0 of the binomial test: the share of passes that noise alone may change.
+        null_rate: p0 of the binomial test: the share of passes that chance alone may change.
         alpha: A kill is significant below this level.
         binomial_n: Number of trials of the binomial test; None means the number of passes T. The
             reference implementation fixes 10 whatever T is.

@@ -274,13 +274,14 @@ def _operator_note(operator: str) -> str | None:
 def _passes_note(target: Target, output: ForeignOutput, repeat: int) -> str | None:
     """Return that a mutant has fewer or more passes than its original, which is no score yet."""
     from scoring.layout import original_tag
-    from scoring.pass_files import count_passes
 
     branch, n_passes = target.branch, output.n_passes * repeat
-    folders = [
+    originals = (
         branch.folder(target.root, original_tag(branch.operator), stem) for stem in output.files
-    ]
-    of_original = next((count_passes(folder) for folder in folders if folder.is_dir()), n_passes)
+    )
+    # Counted without a look at gaps, which 'uamt score' and 'uamt verify' name.
+    folder = next((folder for folder in originals if folder.is_dir()), None)
+    of_original = sum(1 for _ in folder.glob("prediction_*.json")) if folder else n_passes
     if of_original == n_passes:
         return None
     return (

@@ -185,7 +185,7 @@ def test_a_mutant_of_fewer_passes_is_said_and_the_way_on(
     code, _, stderr = uamt("score", tmp_path / "out")
     assert code == 3
     assert "pass 2 is missing under" in stderr
-    assert "import this mutant again with all its passes ('uamt import'), or score fewer" in stderr
+    assert "import all passes of it again ('uamt import'), or score fewer with --passes 2" in stderr
     assert "uamt run" not in stderr
     assert uamt("score", tmp_path / "out", "--passes", "2")[0] == 0
     assert coco([[entry()], [], [], []])[2] == ""
