@@ -61,7 +61,8 @@ class ImagePlaces:
         }
         self._where = f"suite '{suite}' of '{model}'"
         self._is_named = folder is not None
-        self._sources = [folder] if folder else list(saved_sources(root, model, suite))
+        sources = [folder] if folder else saved_sources(root, model, suite)
+        self._sources = list(dict.fromkeys(sources))
         places = _named(folder, suite) if folder else _saved(root, self._sources, suite)
         there: dict[Path, Path] = {}
         for place in places:
@@ -103,7 +104,7 @@ class ImagePlaces:
         if self._folders:
             return f"'{name}' is not in {asked}"
         if self._sources:
-            return f"there is no folder {asked}"
+            return f"nothing lies at {asked}"
         return "nothing says where the images of this suite lie"
 
     def check(self, stem: str, path: Path) -> FoundImage:

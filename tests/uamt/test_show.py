@@ -147,7 +147,7 @@ class TestCommand:
         _, _, told = uamt(*asked, tmp_path / "empty")
         assert f"'b' is not in '{tmp_path / 'empty'}'; name the folder" in told
         _, _, told = uamt(*asked, tmp_path / "gone")
-        assert f"there is no folder '{tmp_path / 'gone'}'; name the folder" in told
+        assert f"nothing lies at '{tmp_path / 'gone'}'; name the folder" in told
 
 
 class TestFacade:
