@@ -55,11 +55,13 @@ class ImgMs:
         column: Of the numbers of a standing.
         named: The suites that are written out; none where all have the same, as it is shown.
         others: What most of them have; None where no two have the same.
+        is_settled: Whether curtailed passes leave none of them open.
     """
 
     column: str
     named: tuple[Standing, ...]
     others: Number | None
+    is_settled: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,10 +160,11 @@ def _img_ms(of_models: list[Standing], column: str) -> ImgMs:
     numbers = [standing.numbers[column] for standing in of_models]
     texts = [number.text for number in numbers]
     most = max(dict.fromkeys(texts), key=texts.count)
+    is_settled = all(number.value for number in numbers)
     if texts.count(most) == 1:
-        return ImgMs(column, tuple(of_models), None)
+        return ImgMs(column, tuple(of_models), None, is_settled)
     named = (s for s, text in zip(of_models, texts, strict=True) if text != most)
-    return ImgMs(column, tuple(named), numbers[texts.index(most)])
+    return ImgMs(column, tuple(named), numbers[texts.index(most)], is_settled)
 
 
 def _disagreements(tables: ReportTables) -> list[Disagreement]:

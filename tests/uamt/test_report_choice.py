@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from scoring.branch_facts import BranchFacts, write_facts
 from scoring.results import read_results
 from scoring.rows import COLUMNS
 from scoring.rules import DEEPLUQ, STRICT
@@ -124,6 +125,23 @@ def test_img_ms_ranks_by_the_rules_that_the_heading_says(
     found, text = card_of(page)
     assert found == heading
     assert text.endswith(f"is {says}")
+
+
+def test_an_img_ms_that_curtailed_passes_leave_open_is_not_settled(
+    tmp_path: Path, uamt: Command
+) -> None:
+    write(tmp_path, {"day": {"0.1": [ALL], "0.5": [ALL]}, "night": {"0.1": [ALL], "0.5": [ALL]}})
+    curtailed = {"kinds": "miss_ghost", "rule": "any", "critical_count": 1}
+    for suite in ("day", "night"):
+        path = table_path(tmp_path, "mc_dropout", "0.1", suite, case_study="case", model="net")
+        fewer = {"0.1": {"night_0": 9}} if suite == "night" else {}
+        facts = BranchFacts("deepluq", 10, fewer_passes=fewer, curtailed=curtailed)
+        write_facts(path.with_name("facts.json"), facts)
+        if suite == "night":
+            write_table(path, ["night_0"], np.full((1, len(COLUMNS)), np.nan))
+    heading, text = card_of(page_of(tmp_path, uamt))
+    assert heading == "Img-MS is not settled everywhere"
+    assert text.endswith("by rule any 1.000 for day, not settled for night.")
 
 
 def test_rules_that_agree_agree_on_mutants(tmp_path: Path, uamt: Command) -> None:
