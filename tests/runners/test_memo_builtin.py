@@ -22,7 +22,7 @@ from runners.passes import run_mutant, run_original_once
 from runners.settings import Settings
 from scoring.detections import Detections
 from tests.mutators.snapshot import snapshot
-from tests.runners.test_campaign import tree
+from tests.runners.small_campaign import tree
 from tests.runners.test_runs_of_builders import files, operators_at
 
 THREE_PASSES = Settings(passes=3, score_threshold=0.0, seed=1, chunk=2)
