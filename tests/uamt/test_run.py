@@ -314,7 +314,7 @@ def test_wrong_usage_says_what_to_do(uamt: Command, photos: Path, tmp_path: Path
         ("passes = true", "passes: expected a whole number, got True"),
         ("names = 'both'", "names: expected stem or path, got 'both'"),
         ("classes = ['cat']", "classes: expected a list, each a whole number"),
-        ("suites = 3", "suites: expected a table"),
+        ("suites = 3", "suites: expected 'folders' (each folder"),
         ("passes = ", "no valid TOML"),
     ],
 )
