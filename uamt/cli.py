@@ -232,7 +232,8 @@ def _command(
         action="store_true",
         help="say what was done as one JSON object on stdout, for machines",
     )
-    parser.set_defaults(run=run, command=parser.prog.removeprefix("uamt "))
+    command = parser.prog.removeprefix("uamt ")
+    parser.set_defaults(run=run, command=command, refuse=parser.error)
     return parser
 
 
@@ -309,7 +310,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not (sys.argv[1:] if argv is None else argv):
         parser.print_help(sys.stderr)
         return ConfigError.exit_code
-    arguments = parser.parse_args(argv)
+    arguments, unknown = parser.parse_known_args(argv)
+    if unknown:
+        # argparse itself would show the usage of `uamt`, which names no flag of the command.
+        arguments.refuse(
+            f"unrecognized arguments: {' '.join(unknown)}; see 'uamt {arguments.command} --help'"
+        )
     before = signal.signal(signal.SIGTERM, _interrupt)
     started = time.perf_counter()
 

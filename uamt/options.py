@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -322,8 +323,14 @@ def _item_shape(option: Option) -> str:
     return "text" if option.shape == "patterns" else option.shape.removesuffix("s")
 
 
+_NO_COMMA = re.compile(r"[^,]+")
+_PATTERN = re.compile(r"(?:\{[^{}]*\}|[^,])+")
+
+
 def parse_flag(option: Option, texts: Sequence[str] | bool) -> Any:
     """Return the value of a flag, which may be given several times and hold commas.
+
+    A comma within the braces of a pattern belongs to the pattern.
 
     Raises:
         ConfigError: The text does not fit the option's shape.
@@ -335,7 +342,8 @@ def parse_flag(option: Option, texts: Sequence[str] | bool) -> Any:
     shape = _item_shape(option)
     if option.shape in _SHAPES or "|" in option.shape:
         return check_value(option, _parse_one(option.flag, shape, texts[-1]), option.flag)
-    parts = [part.strip() for text in texts for part in text.split(",") if part.strip()]
+    between = _PATTERN if option.shape == "patterns" else _NO_COMMA
+    parts = [part.strip() for text in texts for part in between.findall(text) if part.strip()]
     return check_value(
         option, [_parse_one(option.flag, shape, part) for part in parts], option.flag
     )
