@@ -81,7 +81,9 @@ def table_of(
     notes = [f"The first {_MOST_ROWS} of {len(shown)} objects."] if is_cut else []
     if has_short_tags:
         which = "those of these objects stand" if is_cut else "it stands"
-        notes.append(f"A tag that ends in … is shortened for room; {which} whole in the table.")
+        notes.append(
+            f"A name at a box that ends in … is shortened for room; {which} whole in the table."
+        )
     if rows:
         notes.append(
             "Class and score are those of this pass. Uncertainty, the last six columns, is that "

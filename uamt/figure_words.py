@@ -1,4 +1,4 @@
-"""Words of a figure: its headline, which pass it shows, and what its tags say."""
+"""Words of a figure: its headline, which pass it shows, and what stands at its boxes."""
 
 from __future__ import annotations
 
@@ -97,18 +97,18 @@ def chosen_pass(scene: Scene) -> tuple[int, str]:
 
 
 def tag_text(measure: str | None) -> str:
-    """Return what the tags of a figure say, for its legend.
+    """Return what stands at each box of a figure, for its legend.
 
     Example:
-        >>> tag_text("ie"), tag_text(None)
-        ('tag: number, class, score, entropy over the passes', 'tag: number, class, score')
+        >>> tag_text("ie")
+        'at each box: number, class, score, entropy over the passes'
     """
     beside = "" if measure is None else f", {MEASURE_NAMES[measure]} over the passes"
-    return f"tag: number, class, score{beside}"
+    return f"at each box: number, class, score{beside}"
 
 
 def note_text(measure: str, value: str, *, is_sum: bool) -> str:
-    """Return a measure as it stands in a tag; one that is a sum is none that can be compared.
+    """Return a measure as it stands at a box; one that is a sum is none that can be compared.
 
     Example:
         >>> note_text("ie", "4.40", is_sum=True), note_text("mi", "0.02", is_sum=False)

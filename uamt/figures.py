@@ -106,7 +106,7 @@ def strip_figure(scene: Scene, *, scale: float = 1.0) -> Figure:
     """Return the original and all T passes of the mutant as a film strip.
 
     Matches and ghosts are the mutant's boxes, misses the original's. Only misses and ghosts have
-    tags: what they are, and the number of the object.
+    names at their boxes: what they are, and the number of the object.
 
     Args:
         scene: What to show.
@@ -138,7 +138,7 @@ def strip_figure(scene: Scene, *, scale: float = 1.0) -> Figure:
     for start in range(0, len(cells), columns):
         some = slice(start, start + columns)
         sheet.row(cells[some], heads[some], of=columns)
-    sheet.legend("tag: number of the missed object or the ghost")
+    sheet.legend("at a box: number of the missed object or the ghost")
     caption = " ".join(
         [
             f"{scene.title}, mutant {scene.mutant}, {n}: {'; '.join(heads[1:])}.",

@@ -35,6 +35,7 @@ from uamt.report_verdict import Verdict, judge
 from uamt.report_views import (
     SCORE_COLUMNS,
     STATE_WORDS,
+    Shown,
     View,
     build_views,
     mutant_name,
@@ -54,7 +55,7 @@ def render(
     *,
     facts: Sequence[Facts],
     command: str,
-    experiment: Path | None,
+    shown: Shown | None,
 ) -> str:
     """Return the page as HTML; every text that comes from elsewhere is escaped.
 
@@ -63,7 +64,7 @@ def render(
         gallery: Pictures.
         facts: Provenance of every model.
         command: What remakes the page.
-        experiment: Holds the predictions, for commands that show more of them.
+        shown: What commands that show more read; None where there are no predictions.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -78,7 +79,7 @@ def render(
     sums_ghosts = tables.rules.ghost_entropy == "sum"
     environment.filters |= {"outline": outline, "score_name": score_name}
     raster_ids = {key: f"image-{number + 1}" for number, key in enumerate(gallery.rasters)}
-    views = build_views(tables, gallery, raster_ids, experiment)
+    views = build_views(tables, gallery, raster_ids, shown)
     cases = _Cases(tables, gallery, raster_ids)
     script = (_TEMPLATES / "report.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -208,15 +209,15 @@ class _Cases:
         return numbers_of(boxes, raster.width, raster.height)
 
     def _beside_lengths(self, case: Case) -> dict[str, int]:
-        """Return how many characters the longest uncertainty of each object has, and a space.
-
-        That of a ghost may be called a sum.
-        """
+        """Return how many characters the longest uncertainty of each object has, with its sign."""
         frame, number = self._objects.frame, self._objects.number
+        sums_ghosts = self._tables.rules.ghost_entropy == "sum"
         return {
-            str(frame["object"].iloc[row]): 1
-            + max(len(number(row, name, "two").text) for name in MEASURES)
-            + (len("sum ") if frame["is_ghost"].iloc[row] else 0)
+            str(frame["object"].iloc[row]): max(
+                len(f" {name}{' sum' if is_sum else ''} {number(row, name, 'two').text}")
+                for name in MEASURES
+                for is_sum in [sums_ghosts and name == "ie" and frame["is_ghost"].iloc[row]]
+            )
             for row in case.objects
         }
 

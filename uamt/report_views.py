@@ -42,6 +42,29 @@ _MOST_LISTED = 200
 _MOST_NAMED = 6
 
 
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What `uamt show` reads.
+
+    Args:
+        experiment: Holds the predictions.
+        images: Where the images of a suite are now; those of all others under the empty name.
+        label_names: File of what labels are called; None means as the detectors told.
+    """
+
+    experiment: Path
+    images: Mapping[str, Path]
+    label_names: Path | None
+
+    def options(self, suite: str) -> list[str]:
+        """Return options of `uamt show` that find images of a suite, and name their classes."""
+        folder = self.images.get(suite, self.images.get(""))
+        return [
+            *([] if folder is None else ["--images", str(folder)]),
+            *([] if self.label_names is None else ["--label-names", str(self.label_names)]),
+        ]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Mutant:
     """One mutant in a grid.
@@ -146,7 +169,7 @@ def build_views(
     tables: ReportTables,
     gallery: Gallery,
     raster_ids: Mapping[tuple[str, str], str],
-    experiment: Path | None = None,
+    shown: Shown | None = None,
 ) -> list[View]:
     """Return a view per model and suite, in the order of the tables.
 
@@ -154,23 +177,23 @@ def build_views(
         tables: What the numbers come from.
         gallery: Pictures.
         raster_ids: Names of pixels on the page, by suite and stem.
-        experiment: Holds the predictions, of which `uamt show` shows more.
+        shown: What `uamt show` shows more of; None where there are no predictions.
     """
     views: list[View] = []
     for m, model in enumerate(tables.models):
         for s in range(len(model.suites)):
             number = len(views)
             view = _view(tables, (m, s), f"view-{number + 1}", gallery, raster_ids)
-            command = "" if experiment is None else _show_command(experiment, tables, (m, s))
+            command = "" if shown is None else _show_command(shown, tables, (m, s))
             views.append(replace(view, data={**view.data, "show": command}))
     return views
 
 
-def _show_command(experiment: Path, tables: ReportTables, place: tuple[int, int]) -> str:
+def _show_command(shown: Shown, tables: ReportTables, place: tuple[int, int]) -> str:
     """Return what shows an image of a view, up to the mutant."""
     scores = tables.models[place[0]].kills[place[1]].scores
-    names = ["--root", str(experiment), "--model", scores.model, "--suite", scores.suite]
-    return shlex.join(["uamt", "show", "IMAGE", *names])
+    names = ["--root", str(shown.experiment), "--model", scores.model, "--suite", scores.suite]
+    return shlex.join(["uamt", "show", "IMAGE", *names, *shown.options(scores.suite)])
 
 
 def _view(

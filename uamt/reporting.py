@@ -19,6 +19,7 @@ from uamt.report_page import render
 from uamt.report_place import ImageFiles, Place, find_place, parse_images
 from uamt.report_provenance import label_names, provenance
 from uamt.report_tables import report_tables
+from uamt.report_views import Shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +135,8 @@ def _write(
         on_step,
     )
     facts = provenance(tables, manifest, place.experiment)
-    page = render(tables, gallery, facts=facts, command=command, experiment=place.experiment)
+    shown = Shown(place.experiment, images, request.label_names) if place.experiment else None
+    page = render(tables, gallery, facts=facts, command=command, shown=shown)
     folder = request.tables or place.results
     written = write_tables(folder, {**tables.tables, **gallery.tables()})
     out = request.out or request.results / "report.html"
@@ -147,35 +149,31 @@ def _write(
         len(gallery.cases),
         len(gallery.rasters),
         tuple(gallery.notes),
-        _show_command(models, gallery, place.experiment, images, request),
+        _show_command(models, gallery, shown),
     )
 
 
 def _show_command(
     models: Sequence[ModelAggregates],
     gallery: Gallery,
-    experiment: Path | None,
-    images: Mapping[str, Path],
-    request: Request,
+    shown: Shown | None,
 ) -> str | None:
     """Return `uamt show` of the first picture: the mildest kill of a suite, if there is a kill."""
-    if experiment is None or not gallery.cases:
+    if shown is None or not gallery.cases:
         return None
     case = gallery.cases[0]
     model = models[case.model].results
     scores = model.suites[case.suite].scores
     operator, tag = scores.mutants[case.mutant]
     stem = scores.stems[case.image]
-    words = ["--mutant", tag, "--root", str(experiment)]
+    words = ["--mutant", tag, "--root", str(shown.experiment)]
     if len(models) > 1:
         words += ["--model", model.model]
     if len(model.suites) > 1:
         words += ["--suite", scores.suite]
     if sum(other == tag for _, other in scores.mutants) > 1:
         words += ["--operator", operator]
-    folder = images.get(scores.suite, images.get(""))
-    words += [] if folder is None else ["--images", str(folder)]
-    words += [] if request.label_names is None else ["--label-names", str(request.label_names)]
+    words += shown.options(scores.suite)
     image = [stem, *words] if not stem.startswith("-") else [*words, "--", stem]
     return shlex.join(["uamt", "show", *image])
 

@@ -71,7 +71,7 @@ class Sheet:
             block.paste(image, (x, top))
 
     def legend(self, tags: str) -> None:
-        """Add what colours and lines mean, and what the tags say."""
+        """Add what colours and lines mean, and what stands at the boxes."""
         font = font_of(self._px(13))
         high, swatch, between = self._px(20), self._px(42), self._px(28)
         styles = list(STYLES.values())

@@ -275,7 +275,7 @@ def test_two_detections_of_one_object_stand_in_its_row() -> None:
 
 
 def test_shortened_tags_end_in_an_ellipsis_and_the_table_explains_it(recorded: Recorded) -> None:
-    says = "A tag that ends in … is shortened for room; it stands whole in the table."
+    says = "A name at a box that ends in … is shortened for room; it stands whole in the table."
     pass_figure(scene_of([seen(HERE)], [seen(HERE)]), 0)
     assert not any("…" in text for text, _ in recorded.texts)
     for marks in recorded.marks:
@@ -295,6 +295,6 @@ def test_a_table_that_is_cut_promises_no_more_than_it_has() -> None:
     assert len(table.rows) == 14
     assert table.notes[:2] == [
         "The first 14 of 24 objects.",
-        "A tag that ends in … is shortened for room; those of these objects stand whole in the "
-        "table.",
+        "A name at a box that ends in … is shortened for room; those of these objects stand "
+        "whole in the table.",
     ]

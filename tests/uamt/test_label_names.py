@@ -11,6 +11,7 @@ import pytest
 
 import uamt as facade
 from scoring.errors import DataError
+from tests.uamt.report_reader import Page
 from uamt.label_names import read_label_names
 
 Command = Callable[..., tuple[int, str, str]]
@@ -38,6 +39,10 @@ def test_a_report_calls_labels_by_the_names_of_the_file(
     assert "&lt;b&gt;dog" in page
     assert "<b>dog" not in page
     assert f"--label-names {names}" in page  # in the command that remakes it
+    shows = [view["show"] for view in Page(root / "report.html").json()["views"].values()]
+    options = f" --images {made / 'pictures'} --label-names {names}"
+    assert shows
+    assert all(show.endswith(options) for show in shows)
 
 
 def test_a_picture_and_the_film_strip_after_it_have_the_names(

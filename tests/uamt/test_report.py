@@ -177,6 +177,16 @@ HOSTILE_LABELS = ["<script>alert(1)</script>", "\u202ertl", "L" * 300]
 HOSTILE_STEMS = ["<img src=x onerror=alert(1)>", "שלום", "🙂🙃" + "a" * 150]
 
 
+def test_an_uncertainty_behind_a_name_says_which_measure_it_is(report: Page) -> None:
+    """A bare number there would be read as a score of confidence."""
+    drawn = re.findall(
+        r'<text class="(\w+)"[^<]*<tspan class="beside">([^<]*)<', report.path.read_text()
+    )
+    assert {kind for kind, _ in drawn} >= {"match", "ghost"}
+    for kind, beside in drawn:
+        assert re.fullmatch(r" ie sum \d+\.\d\d" if kind == "ghost" else r" ie \d+\.\d\d", beside)
+
+
 def test_hostile_names_stay_text(tmp_path: Path, uamt: Command) -> None:
     suites = {"\"><svg onload='alert(1)'>": HOSTILE_STEMS}
     model = "{{ 7 * 7 }}</script><b>"

@@ -259,14 +259,21 @@ def test_numbers_that_the_script_shows_are_those_of_the_tables(opened: Opened, m
 
 def test_the_uncertainty_beside_boxes_can_be_chosen(opened: Opened) -> None:
     case = shown(opened, "details.case[open]").first
-    opened.tab.select_option("#choose-measure", "var")
-    tags = case.locator('[data-side=mutant] text[data-level="0"]').all()
-    assert tags
-    for tag in tags:
-        number = tag.get_attribute("data-object")
-        value = case.locator(f'tr[data-object="{number}"] [data-measure=var]').inner_text()
-        beside = tag.locator(".beside").text_content()
-        assert beside == ("" if value == "-" else f" {value}")
+    options = opened.tab.locator("#choose-measure option").all_inner_texts()
+    assert {"class variation (vr)", "entropy (ie), bits"} <= set(options)
+    for measure in ("var", "ie"):
+        opened.tab.select_option("#choose-measure", measure)
+        tags = case.locator('[data-side=mutant] text[data-level="0"]').all()
+        assert tags
+        for tag in tags:
+            number = tag.get_attribute("data-object")
+            value = case.locator(
+                f'tr[data-object="{number}"] [data-measure={measure}]'
+            ).inner_text()
+            is_sum = measure == "ie" and "ghost" in (tag.get_attribute("class") or "")
+            sign = f"{measure} sum" if is_sum else measure
+            beside = tag.locator(".beside").text_content()
+            assert beside == ("" if value == "-" else f" {sign} {value}")
 
 
 def test_kinds_are_drawn_as_in_the_pictures(opened: Opened) -> None:

@@ -285,8 +285,8 @@ function showMeasure(details) {
       text.insertBefore(beside, text.querySelector("title"));
     }
     const isSum = data.sumsGhosts && measure === "ie" && text.classList.contains("ghost");
-    const written = value && value.value ? ` ${value.textContent}` : "";
-    beside.textContent = `${isSum && written ? " sum" : ""}${written}`;
+    const sign = ` ${measure}${isSum ? " sum" : ""}`;
+    beside.textContent = value && value.value ? `${sign} ${value.textContent}` : "";
   }
 }
 
