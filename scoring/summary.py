@@ -74,14 +74,17 @@ def _summary_row(suite: SuiteScores, rules: Rules) -> dict[str, Any]:
 def join_models(suites: Sequence[SuiteScores]) -> list[SuiteScores]:
     """Return one `SuiteScores` per suite with the mutants of all models side by side.
 
-    A suite is left out that the models ran on different images, or that only some ran with
+    A suite is left out that not all models ran, or on different images, or that only some ran with
     curtailed passes or by other rules of it.
     """
     joined = []
+    models = {suite.model for suite in suites}
     for name in dict.fromkeys(suite.suite for suite in suites):
         parts = [suite for suite in suites if suite.suite == name]
         curtailments = {part.curtailed and part.curtailed.how for part in parts}
-        if all(part.stems == parts[0].stems for part in parts) and len(curtailments) == 1:
+        is_of_all = {part.model for part in parts} == models
+        is_same = all(part.stems == parts[0].stems for part in parts)
+        if is_of_all and is_same and len(curtailments) == 1:
             joined.append(collect(" and ".join(part.model for part in parts), name, parts))
     return joined
 
@@ -94,11 +97,16 @@ def verdict_rule(rules: Rules, suites: Sequence[SuiteScores] = ()) -> KillRule:
     return "holm" if rules.kill == "holm" else "significant"
 
 
-def rank(suites: Sequence[SuiteScores], rules: Rules = DEEPLUQ) -> list[SuiteScores]:
-    """Return the suites over all models, that with the largest kill share first.
+def rankings(suites: Sequence[SuiteScores], rules: Rules = DEEPLUQ) -> list[list[SuiteScores]]:
+    """Return suites that can be compared, that with the largest kill share first.
 
-    Suites that kill alike keep their order, and one whose share is not settled comes last. Where
-    the models ran on different images, each model's suites stand for themselves.
+    Suites over all models are one ranking. Where no two models ran on the same images there is one
+    of each model: shares under the mutants of different models say nothing beside each other.
+    Suites that kill alike keep their order, and one whose share is not settled comes last.
+
+    Args:
+        suites: Rows of each model and suite.
+        rules: Holds alpha and the kill rule.
     """
     rule = verdict_rule(rules, suites)
 
@@ -106,15 +114,23 @@ def rank(suites: Sequence[SuiteScores], rules: Rules = DEEPLUQ) -> list[SuiteSco
         share = suite.kill_share(VERDICT_KIND, rule, rules).value
         return -1.0 if isnan(share) else share
 
-    return sorted(join_models(suites) or list(suites), key=order, reverse=True)
+    joined = join_models(suites)
+    models = dict.fromkeys(suite.model for suite in suites)
+    groups = [joined] if joined else [[s for s in suites if s.model == name] for name in models]
+    return [sorted(group, key=order, reverse=True) for group in groups]
+
+
+def rank(suites: Sequence[SuiteScores], rules: Rules = DEEPLUQ) -> list[SuiteScores]:
+    """Return the suites of all `rankings`, one ranking behind the other."""
+    return [suite for ranking in rankings(suites, rules) for suite in ranking]
 
 
 def verdict(suites: Sequence[SuiteScores], rules: Rules = DEEPLUQ) -> str:
-    """Return one sentence that says which suite is stronger, by how much, and how sure that is.
+    """Return in words which suite is stronger, by how much, and how sure that is.
 
     The strongest suite is compared with the next one by the share of image x mutant pairs that
     are significant kills, over all models; under `strict` those that Holm's correction leaves;
-    with curtailed passes, by the rule by which they stopped.
+    with curtailed passes, by the rule by which they stopped. One sentence per ranking.
 
     Args:
         suites: Rows of each model and suite.
@@ -126,7 +142,16 @@ def verdict(suites: Sequence[SuiteScores], rules: Rules = DEEPLUQ) -> str:
     if not suites:
         raise DataError("expected the scores of at least one suite, got none")
     rule = verdict_rule(rules, suites)
-    ranked = rank(suites, rules)
+    said = [_verdict(ranking, rule, rules) for ranking in rankings(suites, rules)]
+    ranked = {suite.suite for suite in rank(suites, rules)}
+    others = dict.fromkeys(suite.suite for suite in suites if suite.suite not in ranked)
+    if others:
+        names = ", ".join(f"'{name}'" for name in others)
+        said.append(f"Not compared, for not all models ran on the same images of them: {names}.")
+    return " ".join(said)
+
+
+def _verdict(ranked: Sequence[SuiteScores], rule: KillRule, rules: Rules) -> str:
     best = ranked[0]
     share = best.kill_share(VERDICT_KIND, rule, rules)
     if isnan(share.value):
@@ -145,7 +170,8 @@ def verdict(suites: Sequence[SuiteScores], rules: Rules = DEEPLUQ) -> str:
     gap = kill_share_difference(best, second, rule=rule, rules=rules)
     if isnan(gap.value):
         return f"On {best.model}, {name} {found}; the kills of '{second.suite}' are not settled."
-    points = f"{100 * gap.value:.0f} points more than '{second.suite}'"
+    more = f"{100 * gap.value:.1f}".removesuffix(".0")
+    points = f"{more} points more than '{second.suite}'" if gap.value else f"as '{second.suite}'"
     interval = f"({_interval_text(gap, f'{100 * gap.low:.0f} to {100 * gap.high:.0f}')})"
     if gap.low > 0:
         return f"On {best.model}, {name} is the strongest: it {found}, {points} {interval}."
@@ -170,6 +196,7 @@ def kinds_of_kills(suites: Sequence[SuiteScores], rules: Rules = DEEPLUQ) -> str
     """
     rule = verdict_rule(rules, suites)
     ranked = rank(suites, rules)
+    is_apart = len(rankings(suites, rules)) > 1
     shares = [
         [suite.kill_share(kind, rule, rules).value for kind in ("miss", "ghost")]
         for suite in ranked[:_MOST_NAMED]
@@ -177,7 +204,7 @@ def kinds_of_kills(suites: Sequence[SuiteScores], rules: Rules = DEEPLUQ) -> str
     if any(isnan(share) for both in shares for share in both) or not any(map(any, shares)):
         return ""
     listed = ", ".join(
-        f"{miss:.0%} and {ghost:.0%} on '{suite.suite}'"
+        f"{miss:.0%} and {ghost:.0%} on '{suite.suite}'{f' of {suite.model}' if is_apart else ''}"
         for suite, (miss, ghost) in zip(ranked, shares, strict=False)
     )
     more = " and so on" if len(ranked) > _MOST_NAMED else ""

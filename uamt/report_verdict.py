@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 from scoring.aggregates import mutant_id
@@ -13,7 +14,7 @@ from uamt.report_numbers import Number, TableFile
 from uamt.report_tables import ReportTables
 from uamt.report_views import mutant_name
 
-Finding = Literal["unsettled", "alone", "clear", "unclear"]
+Finding = Literal["unsettled", "alone", "clear", "unclear", "apart"]
 
 Strength = Literal["", "strong", "mild"]
 
@@ -69,10 +70,12 @@ class Verdict:
     """What the page says first.
 
     Args:
-        finding: No share is settled; there is one suite; the first is clearly ahead, or is not.
+        finding: No share is settled; there is one suite; the first is clearly ahead, or is not;
+            models share no suite, so that each has a ranking of its own.
         strength: What all mutants are too much of to judge suites by: `strong` where every image
             kills each of them, `mild` where none kills any; else nothing.
-        ranked: Suites over all models, the strongest first.
+        ranked: Suites of every ranking, the strongest first.
+        rankings: How each ranking ends, and its suites: one over all models, or one of each.
         of_models: Suites of each model; those that are ranked, where there is one model.
         img_ms: By rule: the Img-MS of `of_models`.
         kill_share_ranks: Whether their kill shares do, by the rule of the verdict.
@@ -84,6 +87,7 @@ class Verdict:
     finding: Finding
     strength: Strength
     ranked: tuple[Standing, ...]
+    rankings: tuple[tuple[Finding, tuple[Standing, ...]], ...]
     of_models: tuple[Standing, ...]
     img_ms: dict[str, ImgMs]
     kill_share_ranks: bool
@@ -104,13 +108,17 @@ def judge(tables: ReportTables) -> Verdict:
         for suite in model.suites
         for standing in [next(s for s in standings if (s.model, s.suite) == (label, suite))]
     ]
+    starts = [place for place, s in enumerate(ranked) if s.numbers["rank"].exact == 1]
+    groups = [ranked[a:b] for a, b in pairwise([*starts, len(ranked)])]
+    rankings = tuple((_finding(group, tables.rule), tuple(group)) for group in groups)
     counts = tables.table(COUNTS_NAME)
     total = len(counts.frame) - 1
     columns = ("mutants", *STATES, "rules_differ", "strict_differs")
     return Verdict(
-        finding=_finding(ranked, tables.rule),
+        finding=rankings[0][0] if len(rankings) == 1 else "apart",
         strength=_strength(of_models, tables.rule),
         ranked=tuple(ranked),
+        rankings=rankings,
         of_models=tuple(of_models),
         img_ms={rule: _img_ms(of_models, f"img_ms_{rule}") for rule in KILL_RULES},
         kill_share_ranks=len({s.numbers[f"kill_share_{tables.rule}"].text for s in of_models}) > 1,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from scoring.errors import DataError
 from scoring.kill import binomial_test
 from scoring.rows import COLUMNS
 from scoring.rules import DEEPLUQ
+from scoring.standings import standings
 from scoring.suites import (
     KILL_RULES,
     UA_MS_COLUMNS,
@@ -251,6 +253,28 @@ def test_kills_by_misses_and_by_ghosts_are_told_apart() -> None:
     assert kinds_of_kills([suite([[0]] * 4)]) == ""
     row = summarise([plain]).iloc[0]
     assert row[["kill_share_miss_significant", "kill_share_ghost_significant"]].tolist() == [0, 0.5]
+
+
+def test_models_that_share_no_suite_are_judged_each_by_itself() -> None:
+    """Shares under the mutants of two models say nothing beside each other."""
+    rows = {"a": [[10, 10]] * 4, "b": [[10, 0]] * 4, "c": [[0, 0]] * 3 + [[10, 0]]}
+    made = {name: suite(counts, name) for name, counts in rows.items()}
+    of_other = replace(made["c"], model="other")
+    said = verdict([made["a"], made["b"], of_other])
+    first, second = said.split("On other, ")
+    assert first.startswith("On model, suite 'a' is the strongest: it kills 100%")
+    assert "50 points more than 'b'" in first
+    assert second.startswith("suite 'c' kills 12%")
+    assert "'a'" not in second
+    table = standings([made["a"], made["b"], of_other])
+    assert table["rank"].tolist() == [1, 2, 1]
+    assert table["behind"].fillna(-1).tolist() == [-1, 0.5, -1]
+
+
+def test_a_suite_that_one_model_alone_ran_is_said_to_be_left_out() -> None:
+    both = suite([[10]] * 4, "both")
+    said = verdict([both, replace(both, model="other"), suite([[0]] * 4, "mine")])
+    assert said.endswith("Not compared, for not all models ran on the same images of them: 'mine'.")
 
 
 def test_the_verdict_names_no_winner_where_the_interval_holds_zero() -> None:
