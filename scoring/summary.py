@@ -171,7 +171,9 @@ def _verdict(ranked: Sequence[SuiteScores], rule: KillRule, rules: Rules) -> str
     if isnan(gap.value):
         return f"On {best.model}, {name} {found}; the kills of '{second.suite}' are not settled."
     more = f"{100 * gap.value:.1f}".removesuffix(".0")
-    points = f"{more} points more than '{second.suite}'" if gap.value else f"as '{second.suite}'"
+    points = (
+        f"{more} points more than '{second.suite}'" if gap.value else f"as many as '{second.suite}'"
+    )
     interval = f"({_interval_text(gap, f'{100 * gap.low:.0f} to {100 * gap.high:.0f}')})"
     if gap.low > 0:
         return f"On {best.model}, {name} is the strongest: it {found}, {points} {interval}."

@@ -163,11 +163,13 @@ def _operators(values: Mapping[str, Any], detector: Detector) -> tuple[list[Oper
 def save(values: Mapping[str, Any], campaign: Campaign) -> Path:
     """Write the resolved configuration beside the results and return its path.
 
-    `uamt run` with this file alone, from the same folder, runs the same experiment.
+    `uamt run` with this file alone, from the same folder, runs the same experiment: rates and
+    blocks of earlier runs stand there too, where all of them together are one sweep.
     """
     import tomli_w
 
     from runners.locks import folder_locked
+    from runners.manifest_file import read_manifest
 
     tree: dict[str, Any] = {}
     for key, value in values.items():
@@ -178,12 +180,38 @@ def save(values: Mapping[str, Any], campaign: Campaign) -> Path:
         for name in above:
             place = place.setdefault(name, {})
         place[last] = list(value) if isinstance(value, tuple) else value
-    tree["operators"] = {operator.name: _numbers_of(operator) for operator in campaign.operators}
+    model = read_manifest(campaign.root)["models"][campaign.detector.name]
+    tree["operators"] = {
+        operator.name: _with_earlier(_numbers_of(operator), model["operators"][operator.name])
+        for operator in campaign.operators
+    }
     path = saved_path(campaign.root, campaign.detector.name)
     with folder_locked(campaign.root):
         remove_leftovers(path)
         write_atomic(path, tomli_w.dumps(tree).encode())
     return path
+
+
+def _with_earlier(numbers: dict[str, Any], listed: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of an operator with the rates and blocks that its manifest lists.
+
+    Args:
+        numbers: As `_numbers_of` returns them.
+        listed: What the manifest holds of the operator.
+
+    Example:
+        >>> _with_earlier({"rates": [0.2]}, {"tags": ["0.1", "0.2"]})
+        {'rates': [0.1, 0.2]}
+        >>> _with_earlier({"rates": [0.2], "blocks": [3]}, {"tags": ["0.1_5", "0.2_3"]})
+        {'rates': [0.2], 'blocks': [3]}
+    """
+    parts = [tag.split("_") for tag in listed["tags"]]
+    rates = sorted({float(part[0]) for part in parts})
+    if "blocks" not in numbers:
+        return numbers | {"rates": rates}
+    blocks = sorted({int(part[1]) for part in parts})
+    is_sweep = len(parts) == len(rates) * len(blocks)
+    return numbers | ({"rates": rates, "blocks": blocks} if is_sweep else {})
 
 
 def saved_path(root: Path, model: str) -> Path:

@@ -93,8 +93,9 @@ def share_meaning(n_suites: int) -> str:
     if n_suites > 1:
         return (
             "Kill shares compare suites under the same mutants, and are no grade: milder mutants "
-            "lower all of them. Near 100% the mutants are too strong to tell suites apart, near "
-            "0% too mild."
+            "lower all of them. Mutants tell suites apart best where shares lie about the middle, "
+            "not near 0% or 100% (docs/choosing.md); more images narrow an interval, more mutants "
+            "hardly."
         )
     return (
         "One suite alone tells little yet, for milder mutants lower its kill share: score a second "

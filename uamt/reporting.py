@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runners.manifest_file import read_manifest
-from scoring.errors import ConfigError
+from scoring.errors import ConfigError, DataError
 from scoring.files import write_atomic
 from scoring.suite_tables import ModelAggregates, write_tables
 from uamt.gathered import Gathering, gather
@@ -20,6 +20,7 @@ from uamt.report_place import ImageFiles, Place, find_place, parse_images
 from uamt.report_provenance import label_names, provenance
 from uamt.report_tables import report_tables
 from uamt.report_views import Shown
+from uamt.selection import select
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +135,7 @@ def _write(
         request.pictures,
         on_step,
     )
+    gallery.notes[:0] = _notes_of(place.experiment) if manifest else []
     facts = provenance(tables, manifest, place.experiment)
     shown = Shown(place.experiment, images, request.label_names) if place.experiment else None
     page = render(tables, gallery, facts=facts, command=command, shown=shown)
@@ -151,6 +153,14 @@ def _write(
         tuple(gallery.notes),
         _show_command(models, gallery, shown),
     )
+
+
+def _notes_of(experiment: Path | None) -> list[str]:
+    """Return what must be known of an experiment: images left out, weights that are random."""
+    try:
+        return select(experiment).notes() if experiment else []
+    except DataError:
+        return []  # nothing of it can be scored any more; the scores that are there can be shown
 
 
 def _show_command(

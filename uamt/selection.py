@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,6 +38,7 @@ class Selection:
         changed: Images with results of another configuration than the manifest's.
         without_original: Images that cannot be read, or on which the original crashed.
         going_on: Models of which a run is going on.
+        random: Models that no weights were named for.
         manifest: Its bytes, by which a change is noticed; None where there is none.
     """
 
@@ -47,6 +49,7 @@ class Selection:
     changed: list[str] = field(default_factory=list)
     without_original: list[str] = field(default_factory=list)
     going_on: list[str] = field(default_factory=list)
+    random: list[str] = field(default_factory=list)
     manifest: bytes | None = None
 
     @property
@@ -54,15 +57,27 @@ class Selection:
         """Whether every image that the manifest lists is scored."""
         return not (self.unfinished or self.changed or self.without_original)
 
+    def _finishing(self) -> str:
+        """Return the command that runs what is missing."""
+        saved = sorted(self.root.glob("experiment_*.toml"))
+        if len(saved) == 1:
+            return f"'{shlex.join(['uamt', 'run', str(saved[0])])}'"
+        return "the same 'uamt run', of all mutants that were ever run there,"
+
     def notes(self) -> list[str]:
         """Return what is left out, and how to have it scored."""
         notes = []
+        if self.random:
+            notes.append(
+                f"the weights of {', '.join(self.random)} are RANDOM: what is found means nothing, "
+                f"and neither does any score"
+            )
         if self.unfinished:
             again = (
                 "a run is going on: score again once it is done"
                 if self.going_on
-                else "the run was stopped, or shards of it are missing: the same 'uamt run' "
-                "finishes it"
+                else "the run was stopped, shards of it are missing, or some mutants have not seen "
+                f"these images: {self._finishing()} finishes it"
             )
             notes.append(f"{_named(self.unfinished)} not finished and left out; {again}")
         if self.changed:
@@ -77,9 +92,11 @@ class Selection:
                 f"crashed in the run: {_first(self.without_original)}"
             )
         if self.strays:
+            more = ", ..." if len(self.strays) > 1 else ""
             notes.append(
                 f"{count_of(len(self.strays), 'stray folder')} left out, for the manifest does "
-                f"not list what they are of: {_first(self.strays)}; 'uamt verify' tells more"
+                f"not list what they are of (as of images that the suites have no more): "
+                f"{self.strays[0]}{more}; 'uamt verify' lists them"
             )
         return notes
 
@@ -142,6 +159,7 @@ def select(root: Path) -> Selection:
             find_sweep(root, branch, crashed=crashed.get(branch, ())) for branch in branches
         ]
         return selection
+    selection.random = [name for name, model in account.models.items() if _is_random(model)]
     _Listed(account, selection).fill(branches)
     if not selection.sweeps:
         raise DataError(
@@ -149,6 +167,12 @@ def select(root: Path) -> Selection:
             f"none: {'; '.join(selection.notes()) or 'see uamt verify'}"
         )
     return selection
+
+
+def _is_random(model: ListedModel) -> bool:
+    """Return whether a run was of a builder for which no weights were named."""
+    weights = model.section["settings"].get("model", {}).get("weights", {})
+    return isinstance(weights, dict) and weights.get("kind") == "random"
 
 
 def branch_order(branch: Branch) -> tuple[str, str, int, str]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from uamt.freshness import stale_note
 from uamt.gathered import Gathering, add_options, gaps, gather, kill_shares, unused
 from uamt.outcome import DONE, FAILED, INCOMPLETE, Notes, Outcome
 from uamt.presentation import (
@@ -72,6 +73,8 @@ def run(arguments: argparse.Namespace) -> Outcome:
     for note in unused(models):
         notes.say(note)
     left_out = gaps(models, gathering.results)
+    # What old scores say of a gate says nothing of what lies there now.
+    is_stale = bool(stale_note(gathering.results))
     for gap in left_out:
         notes.say(gap)
     failed = [result for result in results if not result.holds]
@@ -86,7 +89,7 @@ def run(arguments: argparse.Namespace) -> Outcome:
         done += f" {_gates_text(results)}"
     return Outcome(
         done,
-        FAILED if failed else INCOMPLETE if left_out else DONE,
+        INCOMPLETE if is_stale else FAILED if failed else INCOMPLETE if left_out else DONE,
         text,
         {"tables": out.resolve()},
         shlex.join(["uamt", "report", arguments.results]),
@@ -100,9 +103,10 @@ def run(arguments: argparse.Namespace) -> Outcome:
 
 def _gates_text(results: Sequence[GateResult]) -> str:
     failed = sum(not result.holds for result in results)
+    each = " (one for each suite and model)" if len(results) > 1 else ""
     if not failed:
-        return f"{count_of(len(results), 'gate')} passed."
-    return f"{failed} of {count_of(len(results), 'gate')} FAILED."
+        return f"{count_of(len(results), 'gate')} passed{each}."
+    return f"{failed} of {count_of(len(results), 'gate')} FAILED{each}."
 
 
 def _gate_record(result: GateResult) -> dict[str, Any]:

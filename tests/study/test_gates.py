@@ -100,7 +100,7 @@ class TestCommand:
     def test_gates_that_hold(self, uamt: Command, results: Path) -> None:
         code, stdout, stderr = uamt("suites", results, "--fail-under", "img_ms_mg_any=0")
         assert (code, stderr) == (0, "")
-        assert "4 gates passed." in stdout
+        assert "4 gates passed (one for each suite and model)." in stdout
 
     def test_one_line_for_each_that_fails(self, uamt: Command, results: Path) -> None:
         code, stdout, stderr = uamt(
@@ -114,7 +114,7 @@ class TestCommand:
         table = pd.read_csv(results / "case" / "net" / "ua_ms_model.csv").set_index("test_suite")
         found = table.loc["day", "[match] iou_mean"]
         assert f"net, suite 'day': ms_iou is {found:.4g}, expected 1 or more" in lines[0]
-        assert "4 of 5 gates FAILED." in stdout
+        assert "4 of 5 gates FAILED (one for each suite and model)." in stdout
 
     def test_a_score_is_named_as_it_was_written(self, uamt: Command, results: Path) -> None:
         scores = ["kill_share", "kill_share_mg"]

@@ -72,6 +72,27 @@ def test_scores_older_than_the_run_are_told_from_new_ones(
     assert said not in uamt(*command, root)[2]
 
 
+def test_the_saved_file_runs_the_mutants_of_all_runs_over_a_new_image(
+    uamt: Command, folder: Path
+) -> None:
+    """Another rate beside the first ones, then one image more: the named command finishes all."""
+    root = folder / "out"
+    assert uamt(*run_flags(folder))[0] == 0
+    other = ["0.4" if word == "0.3,0.5" else word for word in run_flags(folder)]
+    assert uamt(*other)[0] == 0
+    pictures(folder / "photos", "a", "b", "c", "d")
+    assert uamt(*other)[0] == 0
+    code, stdout, stderr = uamt("score", root)
+    assert (code, "1 image ('photos/d.png'" in stderr) == (4, True)
+    assert "1 image ('photos/d.png'" in uamt("report", root)[2]
+    assert "1 image (&#39;photos/d.png&#39;" in (root / "report.html").read_text()
+    command = re.findall(r"'uamt (run [^']*)' finishes it", stderr)[0]
+    assert uamt(*shlex.split(command))[0] == 0
+    code, stdout, stderr = uamt("score", root)
+    assert (code, stderr) == (0, "")
+    assert re.search(r"photos +4 +3 ", stdout)
+
+
 def test_a_suite_that_is_not_run_keeps_its_images(uamt: Command, tmp_path: Path) -> None:
     pictures(tmp_path / "day", "a")
     pictures(tmp_path / "photos", "b")
@@ -120,7 +141,8 @@ def test_an_interrupted_run_is_scored_by_its_finished_images(
     code, stdout, stderr = uamt("score", folder / "out")
     assert code == 4
     assert "2 images ('photos/b.png' (detector), 'photos/c.png' (detector)) not finished" in stderr
-    assert "the same 'uamt run' finishes it" in stderr
+    saved = folder / "out" / f"experiment_{MODEL}.toml"
+    assert f"'uamt run {saved}' finishes it" in stderr
     assert re.search(r"photos +1 ", stdout)
 
 

@@ -72,6 +72,7 @@ def test_random_weights_of_a_large_model_write_the_documented_tree(
     )
     assert code == 0
     assert f"WARNING: {model} has RANDOM weights" in stderr
+    assert f"the weights of {model} are RANDOM" in uamt("score", out)[2]
     assert "pass --weights DEFAULT" in stderr
     assert find_branches(out) == [
         Branch("mc_dropblock", model, "photos"),
