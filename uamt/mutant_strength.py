@@ -62,27 +62,51 @@ def strength(suites: Sequence[SuiteScores], root: Path, rules: Rules = DEEPLUQ) 
         )
     else:
         return None
-    rates = other_rates(suites, is_milder=shares == {1.0})
-    models = {suite.model for suite in suites}
-    saved = [path for model in models if (path := saved_path(root, model)).is_file()]
-    flags = [_flag(operator, some) for operator, some in rates.items()]
-    # Who made the mutants in another way has no flags.
-    named = flags if saved else [f"{name} at {', '.join(some)}" for name, some in rates.items()]
-    remark = f"{told}, for example {' '.join(named) if saved else ' and '.join(named)}."
-    if not rates:
+    advice = advise_rates(suites, root, is_milder=shares == {1.0})
+    if not advice.texts:
         return Strength(f"{told}.", None)
-    if len(models) > 1 or not saved:
+    remark = f"{told}, for example {(' ' if advice.saved else ' and ').join(advice.texts)}."
+    if len({suite.model for suite in suites}) > 1 or not advice.saved:
         return Strength(remark, None)
-    return Strength(remark, " ".join([shlex.join(["uamt", "run", str(saved[0])]), *flags]))
+    run = shlex.join(["uamt", "run", str(advice.saved[0])])
+    return Strength(remark, " ".join([run, *advice.texts]))
 
 
-def _flag(operator: str, rates: Sequence[str]) -> str:
-    return f"{BY_KEY[f'operators.{operator}.rates'].flag} {','.join(rates)}"
+@dataclass(frozen=True, slots=True)
+class RateAdvice:
+    """Which rates to run.
+
+    Args:
+        texts: Of each operator: its flag of `uamt run`, or words where nothing tells that the
+            experiment was run by it: who made the mutants in another way has no flags.
+        saved: Configurations of runs that are there.
+    """
+
+    texts: tuple[str, ...]
+    saved: tuple[Path, ...]
 
 
-def rate_flags(suites: Sequence[SuiteScores], *, is_milder: bool) -> list[str]:
-    """Return the flag of each operator's `other_rates`; arguments of that."""
-    return [_flag(*each) for each in other_rates(suites, is_milder=is_milder).items()]
+def advise_rates(
+    suites: Sequence[SuiteScores], root: Path | None, *, is_milder: bool
+) -> RateAdvice:
+    """Return the `other_rates` of each operator as they are told.
+
+    Args:
+        suites: Rows of each model and suite.
+        root: The experiment's folder; None where only its scores are there.
+        is_milder: Whether rates below the mildest are wanted, else above the strongest.
+    """
+    models = dict.fromkeys(suite.model for suite in suites)
+    paths = [] if root is None else [saved_path(root, model) for model in models]
+    saved = tuple(path for path in paths if path.is_file())
+    rates = other_rates(suites, is_milder=is_milder).items()
+    if saved:
+        texts = (
+            f"{BY_KEY[f'operators.{name}.rates'].flag} {','.join(some)}" for name, some in rates
+        )
+    else:
+        texts = (f"{name} at {', '.join(some)}" for name, some in rates)
+    return RateAdvice(tuple(texts), saved)
 
 
 def other_rates(suites: Sequence[SuiteScores], *, is_milder: bool) -> dict[str, list[str]]:

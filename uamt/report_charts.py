@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -30,9 +30,19 @@ Floats = npt.NDArray[np.float64]
 N_COLOURS = 7
 FEWEST_FOR_A_BAND = 4
 """Suites from which on an interval of their mean says more than the suites themselves."""
-MARKS = ("\u25cb", "\u25a1", "\u25b3")
-"""What stands for each of the suites that are drawn themselves, as the page's legend writes it."""
-_SUITE_MARKERS = ("o", "s", "^")
+_SIGNS = {
+    "\u25cb": "o",
+    "\u25a1": "s",
+    "\u25b3": "^",
+    "\u25c7": "D",
+    "\u25bd": "v",
+    "\u25b7": ">",
+    "\u25c1": "<",
+    "\u2606": "*",
+    "+": "+",
+    "\u00d7": "x",
+}
+"""Signs of suites that are drawn themselves, and the marker that draws each; then numbers."""
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _DASHES = ("-", "--", ":", "-.")
 _SUITE = "test_suite"
@@ -67,6 +77,23 @@ class ScoreCharts:
     panels: tuple[Panel, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class SuiteMark:
+    """What stands for a suite that is drawn itself.
+
+    Args:
+        suite: Its name.
+        sign: As the page's legend writes it.
+        marker: As charts draw it.
+        colours: Numbers of the colours in which it is drawn, one per model.
+    """
+
+    suite: str
+    sign: str
+    marker: str
+    colours: tuple[int, ...]
+
+
 def score_charts(
     dropout: pd.DataFrame | None,
     dropblock: pd.DataFrame | None,
@@ -91,7 +118,8 @@ def score_charts(
             for block, rows in dropblock.groupby(BLOCK)
         ]
     keys = [model.key for model in models]
-    canvases = [_Canvas(rows, of_suites) for _, rows, of_suites in parts]
+    markers = {mark.suite: mark.marker for mark in suite_marks(models)}
+    canvases = [_Canvas(rows, of_suites, markers) for _, rows, of_suites in parts]
     found = []
     for column in RATIO_COLUMNS:
         values = [rows[column].to_numpy(np.float64) for _, rows, _ in parts]
@@ -115,9 +143,30 @@ def has_bands(models: Sequence[ModelAggregates]) -> bool:
     return any(len(model.suites) >= FEWEST_FOR_A_BAND for model in models)
 
 
-def has_marks(models: Sequence[ModelAggregates]) -> bool:
-    """Return whether some line has suites beside it, for they are too few for an interval."""
-    return any(1 < len(model.suites) < FEWEST_FOR_A_BAND for model in models)
+def suite_marks(models: Sequence[ModelAggregates]) -> tuple[SuiteMark, ...]:
+    """Return the marks of suites beside lines that have too few of them for an interval.
+
+    Args:
+        models: In the order of the colours.
+    """
+    colours: dict[str, list[int]] = {}
+    for number, model in enumerate(models):
+        # Suites may differ in their mutants, so that some charts have fewer of them.
+        by_panel: dict[tuple[str, str], set[str]] = {}
+        for suite, means in zip(model.suites, model.means, strict=True):
+            for operator, tag in means.mutants:
+                if operator in (DROPOUT, DROPBLOCK):
+                    by_panel.setdefault((operator, tag.partition("_")[2]), set()).add(suite)
+        few = [some for some in by_panel.values() if 1 < len(some) < FEWEST_FOR_A_BAND]
+        for suite in model.suites:
+            if any(suite in some for some in few):
+                colours.setdefault(suite, []).append(number % N_COLOURS)
+    signs = [*_SIGNS.items()]
+    signs += [(str(n), f"${n}$") for n in range(len(signs) + 1, len(colours) + 1)]
+    return tuple(
+        SuiteMark(suite, sign, marker, tuple(own))
+        for (suite, own), (sign, marker) in zip(colours.items(), signs, strict=False)
+    )
 
 
 def _of_suites(models: Sequence[ModelAggregates], operator: str) -> pd.DataFrame:
@@ -153,9 +202,12 @@ class _Canvas:
     Args:
         rows: Of the ratio table.
         of_suites: The same of every suite by itself.
+        markers: Of suites that are drawn themselves.
     """
 
-    def __init__(self, rows: pd.DataFrame, of_suites: pd.DataFrame) -> None:
+    def __init__(
+        self, rows: pd.DataFrame, of_suites: pd.DataFrame, markers: Mapping[str, str]
+    ) -> None:
         # Without pyplot: no window, and no state that outlives the figure. Names of models are
         # not drawn: they may hold what no font has, and the page has a legend.
         from matplotlib.figure import Figure
@@ -166,7 +218,7 @@ class _Canvas:
         self._of_suites = {
             key: dict(list(own.groupby(_SUITE))) for key, own in of_suites.groupby(keys)
         }
-        self._suites = of_suites[_SUITE].unique().tolist()
+        self._markers_of_suites = markers
         self._figure = Figure(figsize=(3.4, 2.5))
         self._axes: Axes = self._figure.add_axes((0.15, 0.18, 0.79, 0.77))
         axes, rates = self._axes, rows[RATE].to_numpy(np.float64)
@@ -235,13 +287,12 @@ class _Canvas:
         if has_band or is_alone:
             return drawn
         for suite, own in suites.items():
-            marker = _SUITE_MARKERS[self._suites.index(suite) % len(_SUITE_MARKERS)]
             drawn += axes.plot(
                 own[RATE].to_numpy(np.float64),
                 own[column].to_numpy(np.float64),
                 color=colour,
                 linestyle="none",
-                marker=marker,
+                marker=self._markers_of_suites[str(suite)],
                 markersize=4.5,
                 markerfacecolor="none",
                 markeredgewidth=1.0,

@@ -16,7 +16,7 @@ from scoring.objects import MEASURES
 from scoring.suite_tables import DROPBLOCK, DROPOUT
 from scoring.summary import HOW, VERDICT_KIND
 from uamt.drawing import STYLES
-from uamt.mutant_strength import rate_flags
+from uamt.mutant_strength import RateAdvice, advise_rates
 from uamt.object_names import COUNTS_TWICE, MEASURE_NAMES, counts_twice, measure_units
 from uamt.report_cases import (
     OBJECTS_NAME,
@@ -25,7 +25,7 @@ from uamt.report_cases import (
     Gallery,
     changed_number,
 )
-from uamt.report_charts import MARKS, has_bands, has_marks, score_charts
+from uamt.report_charts import has_bands, score_charts, suite_marks
 from uamt.report_numbers import Number
 from uamt.report_pictures import Box, Frame
 from uamt.report_provenance import Facts
@@ -44,6 +44,8 @@ from uamt.report_words import RULE_NAMES, TERMS, score_name
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _MOST_BARS = 13
+_ENDS = (0.02, 0.05, *(tenth / 10 for tenth in range(1, 11)))
+"""Where a scale of shares may end."""
 _KINDS = tuple(STYLES)
 _WHOLE_PIXELS_DO = 400
 """Longest side of an image, in pixels, from which boxes are drawn to whole ones."""
@@ -76,6 +78,7 @@ def render(
         lstrip_blocks=True,
     )
     verdict = judge(tables)
+    advice = _advice(tables, verdict, shown)
     sums_ghosts = tables.rules.ghost_entropy == "sum"
     environment.filters |= {"outline": outline, "score_name": score_name}
     raster_ids = {key: f"image-{number + 1}" for number, key in enumerate(gallery.rasters)}
@@ -83,6 +86,7 @@ def render(
     cases = _Cases(tables, gallery, raster_ids)
     script = (_TEMPLATES / "report.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    changed, end = _changed(tables)
     ratios = [
         tables.tables.get(PurePosixPath(f"{operator}_mutation_ratio.csv"))
         for operator in (DROPOUT, DROPBLOCK)
@@ -90,7 +94,8 @@ def render(
     return environment.get_template("report.html").render(
         verdict=verdict,
         extreme=verdict.strength,
-        rate_flags=_rate_flags(tables, verdict),
+        rate_flags=advice.texts if advice.saved else (),
+        rate_words=() if advice.saved else advice.texts,
         sums_ghosts=sums_ghosts,
         twice=COUNTS_TWICE,
         rule=tables.rule,
@@ -109,8 +114,9 @@ def render(
         cases=cases,
         charts=score_charts(ratios[0], ratios[1], tables.models),
         has_bands=has_bands(tables.models),
-        marks=MARKS if has_marks(tables.models) else (),
-        changed=_changed(tables),
+        marks=suite_marks(tables.models),
+        changed=changed,
+        changed_end=end,
         facts=facts,
         notes=gallery.notes,
         command=command,
@@ -121,11 +127,12 @@ def render(
     )
 
 
-def _rate_flags(tables: ReportTables, verdict: Verdict) -> list[str]:
+def _advice(tables: ReportTables, verdict: Verdict, shown: Shown | None) -> RateAdvice:
     """Return what to run where mutants are too strong or too mild to judge suites."""
     if not verdict.strength:
-        return []
-    return rate_flags(tables.suites, is_milder=verdict.strength == "strong")
+        return RateAdvice((), ())
+    root = None if shown is None else shown.experiment
+    return advise_rates(tables.suites, root, is_milder=verdict.strength == "strong")
 
 
 def _drawn(tables: ReportTables, gallery: Gallery) -> str:
@@ -318,30 +325,30 @@ def outline(boxes: Sequence[Box], kind: str = "", side_px: int = 0) -> str:
     return "".join(drawn)
 
 
-def _changed(tables: ReportTables) -> list[dict[str, Any]]:
-    """Return how many pairs of every suite differ in how many passes, and their shares at the ends.
+def _changed(tables: ReportTables) -> tuple[list[dict[str, Any]], float]:
+    """Return how many pairs of every suite differ in how many passes, and where their scale ends.
 
-    Where there are too many numbers of passes to write each, only bars are drawn.
+    Bars are shares of the suite's pairs, on one scale for all. Where there are too many numbers of
+    passes to write each, only bars are drawn.
     """
-    found = []
+    found: list[dict[str, Any]] = []
     for label, model in zip(tables.labels, tables.models, strict=True):
         table = tables.of_model(model, CHANGED_NAME)
         shares = tables.of_model(model, "ua_ms_kill_shares.csv")
         for suite in model.suites:
             rows: pd.Index[Any] = table.frame.index[table.frame["test_suite"] == suite]
             counts = [table.number(int(row), "n_pairs", "whole") for row in rows]
-            most = max([1.0, *(count.exact for count in counts)])
+            n_pairs = sum(count.exact for count in counts) or 1.0
             share = shares.row_of(test_suite=suite, kind=VERDICT_KIND)
             found.append(
                 {
                     "model": label,
                     "suite": suite,
-                    "bars": [
-                        (number, count, count.exact / most) for number, count in enumerate(counts)
-                    ],
+                    "bars": [(count, count.exact / n_pairs) for count in counts],
                     "is_written": len(counts) <= _MOST_BARS,
                     "at_none": shares.number(share, "share_at_0", "percent"),
                     "at_all": shares.number(share, "share_at_T", "percent"),
                 }
             )
-    return found
+    largest = max((share for suite in found for _, share in suite["bars"]), default=0.0)
+    return found, next(end for end in _ENDS if largest <= end)

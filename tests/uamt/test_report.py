@@ -187,6 +187,24 @@ def test_an_uncertainty_behind_a_name_says_which_measure_it_is(report: Page) -> 
         assert re.fullmatch(r" ie sum \d+\.\d\d" if kind == "ghost" else r" ie \d+\.\d\d", beside)
 
 
+def test_bars_of_all_suites_have_one_scale(report: Page) -> None:
+    """A bar is its share of the suite's pairs, over the share at which the scale ends."""
+    text = report.path.read_text()
+    (end,) = re.findall(r"on one scale for all suites, from 0 to (\d+)%", text)
+    lists = re.findall(r'<div class="bars">.*?<span>(\d+)%</span>.*?<ol(.*?)</ol>', text, re.DOTALL)
+    assert len(lists) == 4
+    shares = []
+    for own_end, bars in lists:
+        assert own_end == end
+        found = re.findall(r'--v:([\d.]+)".*?<data value="(\d+)"', bars)
+        pairs = [int(count) for _, count in found]
+        assert sum(pairs) == 24
+        for (height, _), count in zip(found, pairs, strict=True):
+            assert float(height) == pytest.approx(100 * count / 24 / int(end), abs=1e-4)
+            shares.append(count / 24)
+    assert int(end) - 10 < 100 * max(shares) <= int(end)
+
+
 def test_hostile_names_stay_text(tmp_path: Path, uamt: Command) -> None:
     suites = {"\"><svg onload='alert(1)'>": HOSTILE_STEMS}
     model = "{{ 7 * 7 }}</script><b>"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from tests.study.tables import write_results
 from tests.uamt.conftest import Command
 from tests.uamt.report_reader import Page, check_cell
 from tests.uamt.report_trees import scene, write_all
-from uamt.report_charts import score_charts
+from uamt.report_charts import score_charts, suite_marks
 
 SCORE = "[match] iou_mean"
 
@@ -73,10 +74,13 @@ class TestStrength:
         said = lead(page)
         assert "every image kills every mutant significantly" in said
         assert "100% are kills (95% interval 100% to 100%)" in said
-        assert "uamt run with --dropout-rates 0.01,0.02,0.05, then" in said
+        # Nothing tells that these were run by `uamt run`, so its flags would be of no use.
+        assert "--dropout-rates" not in said
 
     def test_no_kill_at_all_is_no_verdict(self, tmp_path: Path, uamt: Command) -> None:
-        page = page_of(tree(tmp_path / "root", "abcd", misses_all=False), uamt)
+        root = tree(tmp_path / "root", "abcd", misses_all=False)
+        (root / "experiment_net.toml").touch()
+        page = page_of(root, uamt)
         assert headline(page) == "These mutants are too mild to judge the suite"
         said = lead(page)
         assert "no image kills any mutant significantly" in said
@@ -155,6 +159,26 @@ class TestCharts:
         marks = re.findall(r'<use xlink:href="#(\w+)"[^>]*fill-opacity: 0; stroke: var', svg)
         assert len(marks) == 6
         assert len(set(marks)) == 3
+
+    def test_every_suite_has_a_mark_of_its_own_in_the_colour_of_its_models(
+        self, tmp_path: Path
+    ) -> None:
+        """One suite is of six models; those that are alone or many of a model are not marked."""
+        mutants = (("mc_dropout", "0.1"), ("mc_dropout", "0.5"))
+        few = {f"m{k}": ["all", f"day_{k}", f"night_{k}"] for k in range(6)}
+        suites = {**few, "n_alone": ["x"], "n_many": list("pqrs")}
+        for model, names in suites.items():
+            write_results(tmp_path, {name: ["a"] for name in names}, model=model, mutants=mutants)
+        models = list(aggregate(read_results(tmp_path)))
+        marks = suite_marks(models)
+        assert [mark.suite for mark in marks] == list(dict.fromkeys(chain(*few.values())))
+        assert marks[0].colours == tuple(range(6))
+        assert [mark.colours for mark in marks[1:]] == [(k,) for k in range(6) for _ in "ab"]
+        assert len({mark.sign for mark in marks}) == len({mark.marker for mark in marks}) == 13
+        svg = self.chart(models)
+        drawn = re.findall(r'<use xlink:href="#(\w+)"[^>]*fill-opacity: 0; stroke: var', svg)
+        shapes = dict(re.findall(r'<path id="(\w+)" d="([^"]+)"', svg))
+        assert len({shapes[name] for name in drawn}) == 13
 
     def test_the_label_of_the_one_rate_is_whole(self, tmp_path: Path) -> None:
         write_results(tmp_path, {"day": ["a", "b"]}, mutants=(("mc_dropout", "0.15"),))
