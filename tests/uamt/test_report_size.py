@@ -23,6 +23,7 @@ from uamt import report_cases
 from uamt.report_cases import build_gallery
 from uamt.report_page import render
 from uamt.report_tables import report_tables
+from uamt.report_views import Shown
 
 RATES = [f"{rate:.2f}".rstrip("0") for rate in np.arange(0.1, 0.51, 0.05)]
 MUTANTS = (
@@ -89,7 +90,8 @@ def test_500_photographs_take_less_than_10_megabytes(
     names = [f"class number {k}" for k in range(91)]
     photographs: Any = Photographs(tmp_path)
     gallery = build_gallery(tables, tmp_path, photographs, {"net": names}, 10_000)
-    page = render(tables, gallery, facts=(), command="uamt report", experiment=tmp_path)
+    shown = Shown(tmp_path, {}, None)
+    page = render(tables, gallery, facts=(), command="uamt report", shown=shown)
     path = tmp_path / "page.html"
     path.write_text(page, encoding="utf-8")
     assert 4e6 < path.stat().st_size < 10e6
