@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from mutators.keys import MaskKey, RowKeys
 from mutators.masks import Masked
 from mutators.report import InjectionReport, SiteReport
-from mutators.sites import ROI_POOL, Site
+from mutators.sites import Site
 from scoring.errors import ConfigError
 
 
@@ -62,9 +62,10 @@ def inject(model: nn.Module, sites: Sequence[Site], layer: Layer) -> Iterator[In
         )
     injection = Injection(sites, layer)
     with ExitStack() as hooks:
-        if any(site.has_roi_rows for site in sites):
-            pool = _submodule(model, ROI_POOL)
-            handle = pool.register_forward_pre_hook(injection._count_rois, with_kwargs=True)
+        for pool in dict.fromkeys(site.roi_pool for site in sites if site.roi_pool):
+            counting = injection._counting_rois(pool)
+            module = _submodule(model, pool)
+            handle = module.register_forward_pre_hook(counting, with_kwargs=True)
             hooks.callback(handle.remove)
         for site in sites:
             module = _submodule(model, site.name)
@@ -90,7 +91,7 @@ class Injection:
         self._image = ""
         self._passes: tuple[int, ...] = ()
         self._seed = 0
-        self._roi_counts: tuple[int, ...] | None = None
+        self._roi_counts: dict[str, tuple[int, ...]] = {}  # of each pass, by name of the pooling
         self._calls = dict.fromkeys((site.label for site in sites), 0)
         self._tallies = {site.label: _Tally() for site in sites}
 
@@ -108,7 +109,7 @@ class Injection:
         if not passes:
             raise ConfigError("passes: expected the number of at least one pass, got none")
         self._image, self._passes, self._seed = image, tuple(passes), seed
-        self._roi_counts = None
+        self._roi_counts = {}
         self._calls = dict.fromkeys(self._calls, 0)
 
     @property
@@ -145,9 +146,14 @@ class Injection:
 
         return hook
 
-    def _count_rois(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        boxes = args[1] if len(args) > 1 else kwargs["boxes"]
-        self._roi_counts = tuple(len(of_pass) for of_pass in boxes)
+    def _counting_rois(
+        self, pool: str
+    ) -> Callable[[nn.Module, tuple[Any, ...], dict[str, Any]], None]:
+        def count(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+            boxes = args[1] if len(args) > 1 else kwargs["boxes"]
+            self._roi_counts[pool] = tuple(len(of_pass) for of_pass in boxes)
+
+        return count
 
     def _masked(self, site: Site, value: Any) -> Any:
         """Return the value with every tensor in it masked; containers are rebuilt."""
@@ -193,11 +199,12 @@ class Injection:
             ).halves()
             for t in self._passes
         ]
-        counts = self._roi_counts if site.has_roi_rows else (1,) * len(halves)
+        pool = site.roi_pool
+        counts = self._roi_counts.get(pool) if pool else (1,) * len(halves)
         if counts is None:
-            raise ConfigError(f"its rows cannot be told apart: '{ROI_POOL}' was not called before")
+            raise ConfigError(f"its rows cannot be told apart: '{pool}' was not called before")
         if len(counts) != len(halves) or sum(counts) != rows:
-            kind = "regions of interest" if site.has_roi_rows else "images"
+            kind = "regions of interest" if pool else "images"
             raise ConfigError(
                 f"expected {sum(counts)} rows ({kind}) of {len(halves)} passes, got {rows} rows; "
                 "noise cannot enter here"

@@ -58,8 +58,23 @@ _TABLE: dict[str, dict[str, tuple[tuple[str, int], ...]]] = {
 }
 
 
+def detectors_within(model: nn.Module) -> dict[str, nn.Module]:
+    """Return torchvision's detectors in a model by name: itself, by the empty name, or others."""
+    if _family(model):
+        return {"": model}
+    return {name: module for name, module in model.named_modules() if _family(module)}
+
+
 def detector_family(model: nn.Module) -> str | None:
-    """Return the family of a torchvision detector, or None for any other model."""
+    """Return the family of the torchvision detector that a model is, or of the only one within it.
+
+    Any other model has None.
+    """
+    found = list(detectors_within(model).values())
+    return _family(found[0]) if len(found) == 1 else None
+
+
+def _family(model: nn.Module) -> str | None:
     if isinstance(model, FasterRCNN):
         # v2 heads are a sequence of convolutions and one linear layer; v1 heads are fc6 and fc7.
         is_v2 = isinstance(model.roi_heads.box_head, nn.Sequential)
@@ -78,22 +93,21 @@ def family_presets(model: nn.Module) -> tuple[str, ...]:
     return tuple(_TABLE.get(detector_family(model) or "", ()))
 
 
-def preset_patterns(model: nn.Module, preset: str) -> tuple[tuple[str, int], ...]:
-    """Return the patterns of a preset in a model, each with the dimensions of its tensors.
+def preset_patterns(detector: nn.Module, preset: str) -> tuple[tuple[str, int], ...]:
+    """Return the patterns of a preset in a detector, each with the dimensions of its tensors.
+
+    Args:
+        detector: One of torchvision's families.
+        preset: Its name.
 
     Raises:
-        ConfigError: The model is of no family, or its family lacks the preset.
+        ConfigError: The family lacks the preset.
     """
-    family = detector_family(model)
-    if family is None:
-        raise ConfigError(
-            f"sites: preset '{preset}' needs a FasterRCNN, RetinaNet, FCOS or SSD of torchvision, "
-            f"got {type(model).__name__}; give patterns of its module names instead"
-        )
-    presets = _TABLE[family]
+    family = _family(detector)
+    presets = _TABLE[family or ""]
     if preset not in presets:
         raise ConfigError(
-            f"sites: {family} ({type(model).__name__}) has no preset '{preset}'; "
+            f"sites: {family} ({type(detector).__name__}) has no preset '{preset}'; "
             f"it has {', '.join(presets)}"
         )
     return presets[preset]

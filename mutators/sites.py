@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import difflib
 import re
+import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from torch import nn
 
-from mutators.presets import PRESETS, family_presets, preset_patterns
+from mutators.presets import PRESETS, detectors_within, family_presets, preset_patterns
 from scoring.errors import ConfigError
 
-ROI_POOL = "roi_heads.box_roi_pool"
-"""The module behind which rows are regions of interest."""
+_ROI_HEADS = re.compile(r"((?:.+\.)?roi_heads)\..+")
+_ROI_POOL = "box_roi_pool"
 
 _INPUT = "@in"
 
@@ -41,10 +42,14 @@ class Site:
         return self.name + _INPUT if self.at_input else self.name
 
     @property
-    def has_roi_rows(self) -> bool:
-        """Whether its rows are regions of interest; elsewhere a row is one image of the batch."""
-        before_pooling = self.at_input and self.name == ROI_POOL
-        return self.name.startswith("roi_heads.") and not before_pooling
+    def roi_pool(self) -> str | None:
+        """Name of the module that pools its rows, which are regions of interest.
+
+        None where a row is one image of the batch.
+        """
+        heads = _ROI_HEADS.fullmatch(self.name)
+        pool = f"{heads[1]}.{_ROI_POOL}" if heads else None
+        return None if self.at_input and self.name == pool else pool
 
 
 def freeze_sites(sites: str | Sequence[str]) -> str | tuple[str, ...]:
@@ -56,25 +61,31 @@ def resolve_sites(model: nn.Module, sites: str | Sequence[str]) -> list[Site]:
     """Return the sites that a preset or patterns mean in a model, in the model's own order.
 
     Args:
-        model: Any model; presets need a detector of torchvision's families.
+        model: Any model; a preset needs one that is, or holds just one, detector of torchvision's
+            families.
         sites: Name of a preset, or one pattern, or a sequence of patterns. In a pattern `*`
             stands within one name segment, `**` for any number of segments, `{a,b}` for either
             text, and a final `@in` for the module's input.
 
     Raises:
-        ConfigError: The family lacks the preset, a pattern matches no module, or a site lies
-            inside another one.
+        ConfigError: The model has no such detector or several, the family lacks the preset, a
+            pattern matches no module, or a site lies inside another one.
 
     Source:
         docs/sites.md.
     """
-    wanted: Sequence[tuple[str, int | None]]
     if isinstance(sites, str) and sites in PRESETS:
-        wanted = preset_patterns(model, sites)
-    else:
-        wanted = [(pattern, None) for pattern in ([sites] if isinstance(sites, str) else sites)]
-    if not wanted:
+        name, detector = _detector_of(model, sites)
+        found = _resolve(detector, preset_patterns(detector, sites))
+        return [replace(site, name=f"{name}.{site.name}") for site in found] if name else found
+    patterns = [sites] if isinstance(sites, str) else sites
+    if not patterns:
         raise ConfigError(f"sites: expected a preset or a pattern, got none; {_advice(model, '')}")
+    return _resolve(model, [(pattern, None) for pattern in patterns])
+
+
+def _resolve(model: nn.Module, wanted: Sequence[tuple[str, int | None]]) -> list[Site]:
+    """Return the sites of patterns, each with the dimensions that are known of its tensors."""
     found: dict[Site, None] = {}
     for pattern, dims in wanted:
         matches = list(_match(model, pattern, dims))
@@ -159,13 +170,33 @@ def _refuse_nested(sites: Sequence[Site]) -> None:
                 )
 
 
-def _advice(model: nn.Module, pattern: str) -> str:
-    """Return what could be written instead: the family's presets and modules that could serve."""
-    weighted = [
+def _detector_of(model: nn.Module, preset: str) -> tuple[str, nn.Module]:
+    """Return the one torchvision detector that a model is or holds, and its name in the model."""
+    within = detectors_within(model)
+    if len(within) == 1:
+        return next(iter(within.items()))
+    has = f"holds {len(within)} of them ({', '.join(within)})" if within else "holds none"
+    served = _weighted(model)
+    maps = [name for name in served if isinstance(model.get_submodule(name), nn.Conv2d)]
+    example = f"such as --sites {shlex.quote((maps or served)[-1])} " if served else ""
+    raise ConfigError(
+        f"sites: preset '{preset}' needs one FasterRCNN, RetinaNet, FCOS or SSD of torchvision, as "
+        f"the model or within it; {type(model).__name__} {has}; name modules with --sites instead, "
+        f"{example}(docs/sites.md); {_advice(model, '')}"
+    )
+
+
+def _weighted(model: nn.Module) -> list[str]:
+    return [
         name
         for name, module in model.named_modules()
         if name and next(module.parameters(recurse=False), None) is not None
     ]
+
+
+def _advice(model: nn.Module, pattern: str) -> str:
+    """Return what could be written instead: the family's presets and modules that could serve."""
+    weighted = _weighted(model)
     near = difflib.get_close_matches(pattern, weighted, n=8, cutoff=0.3) or weighted[-8:]
     presets = family_presets(model)
     return (

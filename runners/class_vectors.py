@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from runners.row_trail import BrokenTrailError, RowTrail
+from runners.row_trail import WAYS_TO_VECTORS, BrokenTrailError, RowTrail
 from scoring.errors import ConfigError, DataError
 
 _EXTRA_BRANCHES = tuple(
@@ -19,8 +19,8 @@ _EXTRA_BRANCHES = tuple(
     for part in ("roi_pool", "head", "predictor")
 )
 
-# Per image (N, C), or why they could not be recovered.
-_Vectors = list[Tensor] | BrokenTrailError
+# Scores, labels and vectors (N, C) of each image, or why these could not be recovered.
+_Vectors = list[tuple[Tensor, Tensor, Tensor]] | BrokenTrailError
 
 
 def detect_with_class_vectors(
@@ -76,15 +76,20 @@ def detect_with_class_vectors(
         raise BrokenTrailError(
             f"class vectors: expected 'class_probs' in the model's output, or one call of a "
             f"torchvision postprocess_detections for all {len(images)} images; got keys "
-            f"{sorted(outputs[0])} and {len(found)} calls from {type(model).__name__}; return "
-            f"'class_probs' (N, C) from the model, or accept one-hot vectors with --one-hot"
+            f"{sorted(outputs[0])} and {len(found)} calls from {type(model).__name__}; "
+            f"{WAYS_TO_VECTORS}"
         )
-    for output, rows in zip(outputs, vectors, strict=True):
+    for output, (scores, labels, rows) in zip(outputs, vectors, strict=True):
+        kept = f"expected the {len(rows)} detections of postprocess_detections"
         if len(output["scores"]) != len(rows):
             raise BrokenTrailError(
-                f"class vectors: expected the {len(rows)} detections of postprocess_detections, "
-                f"got {len(output['scores'])} from {type(model).__name__}; return "
-                f"'class_probs' (N, C) from the model"
+                f"class vectors: {kept}, got {len(output['scores'])} from {type(model).__name__}, "
+                f"and which ones these are cannot be told; {WAYS_TO_VECTORS}"
+            )
+        if not (torch.equal(output["scores"], scores) and torch.equal(output["labels"], labels)):
+            raise BrokenTrailError(
+                f"class vectors: {kept}, got others, or another order, from "
+                f"{type(model).__name__}; {WAYS_TO_VECTORS}"
             )
         output["class_probs"] = rows
     return outputs
@@ -168,7 +173,13 @@ def _following(head: nn.Module, found: list[_Vectors]) -> Callable[..., Any]:
         with trail:
             result = postprocess(*args, **kwargs)
         try:
-            found.append([trail.class_vectors(*columns) for columns in _scores_and_labels(result)])
+            # Copies: what is done to the detections afterwards must show.
+            found.append(
+                [
+                    (scores.clone(), labels.clone(), trail.class_vectors(scores, labels))
+                    for scores, labels in _scores_and_labels(result)
+                ]
+            )
         except BrokenTrailError as error:
             # No fault if the model turns out to return its vectors itself.
             found.append(error)
@@ -186,8 +197,7 @@ def _scores_and_labels(result: Any) -> list[tuple[Tensor, Tensor]]:
         return [(output["scores"], output["labels"]) for output in result]
     raise BrokenTrailError(
         f"class vectors: expected (boxes, scores, labels) or a list of dicts from "
-        f"postprocess_detections, got {type(result).__name__}; let the model return "
-        f"'class_probs' (N, C) itself"
+        f"postprocess_detections, got {type(result).__name__}; {WAYS_TO_VECTORS}"
     )
 
 

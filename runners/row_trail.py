@@ -27,6 +27,13 @@ _ACTIVATIONS = frozenset({"softmax", "sigmoid"})
 _PRODUCTS = frozenset({"mul", "__mul__", "__rmul__"})
 
 
+WAYS_TO_VECTORS = (
+    "let the model return a probability for every class of each detection as 'class_probs' (N, C), "
+    "or have them made up from the scores with --one-hot (docs/own-models.md)"
+)
+"""What to do about a model whose class vectors cannot be recovered, for an error's end."""
+
+
 class BrokenTrailError(ConfigError):
     """A model's scores cannot be followed back to its class logits."""
 
@@ -219,5 +226,5 @@ class RowTrail(TorchFunctionMode):
 def _broken(what: str) -> BrokenTrailError:
     return BrokenTrailError(
         f"class vectors: expected a postprocess_detections that only selects from the softmax or "
-        f"sigmoid of its class logits; {what}; let the model return 'class_probs' (N, C) itself"
+        f"sigmoid of its class logits; {what}; {WAYS_TO_VECTORS}"
     )
