@@ -176,6 +176,8 @@ class _Cases:
         self._tables, self._gallery, self._raster_ids = tables, gallery, raster_ids
         self._objects = gallery.table(OBJECTS_NAME)
         self._passes = gallery.table(PASSES_NAME)
+        # Asked for in every pass of a case.
+        self._lengths = {case.id: self._beside_lengths(case) for case in gallery.cases}
 
     def _scores(self, case: Case) -> Any:
         return self._tables.models[case.model].results.suites[case.suite].scores
@@ -205,7 +207,7 @@ class _Cases:
     def tags(self, case: Case, boxes: Sequence[Box], is_mutant: bool = False) -> tuple[Tag, ...]:
         raster = self.raster(case)
         if is_mutant:
-            beside = self._beside_lengths(case)
+            beside = self._lengths[case.id]
         else:
             # The script may say of each that another pass misses it.
             beside = {box.number: len(" miss") for box in boxes if box.kind == "match"}
