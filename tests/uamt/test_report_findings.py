@@ -76,6 +76,7 @@ class TestStrength:
         assert "100% are kills (95% interval 100% to 100%)" in said
         # Nothing tells that these were run by `uamt run`, so its flags would be of no use.
         assert "--dropout-rates" not in said
+        assert "mc_dropout at 0.01, 0.02, 0.05" in said
 
     def test_no_kill_at_all_is_no_verdict(self, tmp_path: Path, uamt: Command) -> None:
         root = tree(tmp_path / "root", "abcd", misses_all=False)
