@@ -17,6 +17,7 @@ from typing import Any
 from scoring.errors import ConfigError, UamtError
 from uamt import (
     commands,
+    doctor_command,
     plan_command,
     report_command,
     show_command,
@@ -102,24 +103,10 @@ def build_parser() -> argparse.ArgumentParser:
     )
 
     doctor = _command(
-        subparsers,
-        "doctor",
-        commands.doctor,
-        "prove on a detector that mutation works and leaves nothing behind",
-        "uamt doctor fasterrcnn_resnet50_fpn --weights DEFAULT --images photos/",
+        subparsers, "doctor", doctor_command.run, doctor_command.ABOUT, doctor_command.EXAMPLE
     )
     doctor.add_argument("model", metavar="MODEL", help=_help_of("model.name"))
-    for key in (
-        "model.weights",
-        "model.args",
-        "model.one_hot",
-        "model.device",
-        "images",
-        "image_root",
-        "sites",
-        "seed",
-        "score_threshold",
-    ):
+    for key in doctor_command.OPTION_KEYS:
         _add_option(doctor, _option(key))
 
     plan = _command(subparsers, "plan", plan_command.run, plan_command.ABOUT, plan_command.EXAMPLE)

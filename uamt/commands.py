@@ -9,12 +9,11 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scoring.errors import ConfigError
-from uamt.outcome import DONE, FAILED, INCOMPLETE, MISSING, Notes, Outcome
+from uamt.outcome import DONE, INCOMPLETE, Notes, Outcome
 from uamt.presentation import (
     LEGEND,
     console_table,
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 
     from runners.campaign import Campaign
     from runners.execution import Summary
-    from runners.images import ImageRef
     from runners.ledger import Unit
     from scoring.rules import Rules
 
@@ -73,106 +71,6 @@ def _score_text(summary: pd.DataFrame, sentences: Sequence[str]) -> str:
     meaning = share_meaning(summary["suite"].nunique())
     said = "\n".join(map(paragraph, (first, *further, meaning)))
     return f"{console_table(summary, terminal_width())}\n\n{said}\n\n{paragraph(LEGEND)}"
-
-
-def doctor(arguments: argparse.Namespace) -> Outcome:
-    """Say every check of a detector; 1 if one fails, 3 if the images prove nothing."""
-    from runners.images import read_image
-    from uamt.cli import given_options
-    from uamt.configuration import load
-    from uamt.doctor import examine, n_of_steps
-    from uamt.experiments import weights_note
-    from uamt.options import OPTIONS, as_flags
-    from uamt.progress import step_progress
-
-    given = given_options(arguments)
-    values: dict[str, Any] = {option.key: option.default for option in OPTIONS}
-    values |= {"model.name": arguments.model, **given}
-    listed = _doctor_images(values["images"], values["image_root"])
-    some = listed[:: max(1, len(listed) // _DOCTOR_IMAGES)][:_DOCTOR_IMAGES]
-    images = {image.relative_path: read_image(image.path) for image in some}
-    detector, notes = load(values), Notes()
-    if warning := weights_note(detector):
-        notes.say(warning, "WARNING")
-    total = n_of_steps(detector, values["sites"])
-    with step_progress(total, "examining", "step") as on_step:
-        checks = examine(
-            detector,
-            images,
-            values["sites"],
-            values["score_threshold"],
-            seed=values["seed"],
-            on_step=on_step,
-        )
-    outcomes = [check.outcome for check in checks]
-    text = "\n".join(
-        paragraph(f"{check.outcome:<12}  {check.claim}: {check.detail}", hang=14)
-        for check in checks
-    )
-    then = None
-    if "FAILED" in outcomes:
-        done = (
-            f"not fit for mutation testing yet: {outcomes.count('FAILED')} of {len(checks)} checks "
-            f"failed."
-        )
-    elif "inconclusive" in outcomes:
-        done = (
-            f"inconclusive; nothing failed, but {outcomes.count('inconclusive')} of {len(checks)} "
-            f"checks need other images, another threshold or model."
-        )
-    else:
-        done = f"fit for mutation testing: all {len(checks)} checks hold."
-        examined = {check.claim.partition(" ")[0] for check in checks}
-        few = {k: v for k, v in _FIRST_MUTANTS.items() if k.split(".")[1] in examined}
-        asked = {"model.name": arguments.model, "images": "photos/", **few, **given}
-        asked |= _first_run(arguments.model, values["images"], listed)
-        then = f"uamt run {as_flags(asked)}"
-    if values["images"]:
-        of_all = f" of {len(listed)}" if len(images) < len(listed) else ""
-        where = f"{len(images)}{of_all} images ({', '.join(images)})"
-    else:
-        where = "built-in pictures, for no --images name yours"
-    return Outcome(
-        f"{arguments.model}, on {where}: {done}",
-        FAILED if "FAILED" in outcomes else MISSING if "inconclusive" in outcomes else DONE,
-        text,
-        then=then,
-        why="a first small run; without the rates: the study's 54 mutants",
-        counts={outcome: outcomes.count(outcome) for outcome in ("ok", "FAILED", "inconclusive")},
-        facts={"checks": [asdict(check) for check in checks]},
-        notes=notes.all(),
-    )
-
-
-_FIRST_MUTANTS = {
-    "operators.mc_dropout.rates": (0.02, 0.05, 0.1),
-    "operators.mc_dropblock.rates": (0.1,),
-    "operators.mc_dropblock.blocks": (3,),
-}
-"""Options of a first run: a few mutants, of which some are mild."""
-_DOCTOR_IMAGES = 4
-
-
-def _doctor_images(source: str | None, image_root: str | None) -> list[ImageRef]:
-    from runners.builtin import suites as builtin_suites
-    from runners.images import list_images
-
-    images = Path(source) if source else builtin_suites()["plain"]
-    root = Path(image_root) if image_root else None
-    return list(list_images(images, "images", "path", root))
-
-
-def _first_run(model: str, source: str | None, images: Sequence[ImageRef]) -> dict[str, str]:
-    """Return further options of a first run: names, folders of suites, and where it goes."""
-    found = {"out": "experiment"}
-    module, _, function = model.partition(":")
-    if function:
-        # A module says more than its function, which is often called `build`.
-        found["model.folder"] = module.rpartition(".")[2]
-    parts = [image.relative_path.split("/") for image in images]
-    if source and Path(source).is_dir() and all(len(part) == 2 for part in parts):
-        found["suites"] = "folders"
-    return found
 
 
 def run(arguments: argparse.Namespace) -> Outcome:

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from itertools import islice
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from scoring.detections import Detections
 from scoring.errors import ConfigError, UamtError
+from uamt.doctor_checks import (
+    STRONG_RATE,
+    Check,
+    Outcome,
+    class_vectors,
+    finds_something,
+    kept_values,
+    rate_zero,
+    same_outputs,
+    strong_rate,
+)
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -19,26 +32,42 @@ if TYPE_CHECKING:
     from runners.detectors import Detector
     from runners.settings import Settings
 
-Outcome = Literal["ok", "FAILED", "inconclusive"]
+SLOW_SECONDS = 1.0
+"""Time of one image above which two images are examined, not all."""
 
-STRONG_RATE = 0.5
-_ROUNDING = 1e-6
-"""By how much the square of a rounded root may exceed the number."""
+_ENOUGH = 2
+
+
+def _ignore(*_: object) -> None:
+    return None
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
-    """One thing that was proved, or not.
+class Listener:
+    """Who is told how an examination goes on; by default nobody.
 
     Args:
-        claim: What should hold.
-        outcome: Whether it does.
-        detail: What was seen.
+        on_step: Called when the images have been run once more.
+        on_check: Called with each check when it is done.
+        on_fewer: Called once if an image takes long, with the names of the images that are
+            examined and the seconds that one takes.
     """
 
-    claim: str
-    outcome: Outcome
-    detail: str
+    on_step: Callable[[], None] = _ignore
+    on_check: Callable[[Check], None] = _ignore
+    on_fewer: Callable[[Sequence[str], float], None] = _ignore
+
+
+class _Checks(list[Check]):
+    """Checks, each told to someone when it is added."""
+
+    def __init__(self, on_check: Callable[[Check], None]) -> None:
+        super().__init__()
+        self._on_check = on_check
+
+    def append(self, check: Check) -> None:
+        super().append(check)
+        self._on_check(check)
 
 
 def examine(
@@ -48,11 +77,12 @@ def examine(
     score_threshold: float = 0.5,
     *,
     seed: int = 0,
-    on_step: Callable[[], None] = lambda: None,
+    listener: Listener | None = None,
 ) -> list[Check]:
     """Return what was found on these images.
 
-    A check is inconclusive where the original finds nothing: then nothing could change.
+    A check is inconclusive where the original finds nothing: then nothing could change. Where
+    each of the first two images takes more than `SLOW_SECONDS`, these two are examined alone.
 
     Args:
         detector: The model; it is as before behind the call.
@@ -60,7 +90,7 @@ def examine(
         sites: Where noise enters.
         score_threshold: Detections below it do not count, as in a run.
         seed: Of the masks.
-        on_step: Called when the images have been run once more.
+        listener: Who is told meanwhile.
 
     Raises:
         ConfigError: The sites do not exist in this model.
@@ -69,15 +99,15 @@ def examine(
     from runners.passes import run_mutant, run_original
     from runners.settings import Settings, arithmetic
 
+    listener = listener or Listener()
     settings = Settings(passes=2, score_threshold=score_threshold, seed=seed)
     operators, notes = _sweeps(detector, sites)
     before = _Snapshot.of(detector.model)
     with arithmetic(settings.threads):
-        checks: list[Check] = []
+        checks = _Checks(listener.on_check)
         fault = ""
         with _failing("the model runs on the images", checks):
-            for image in images.values():
-                detector.detect([image])
+            images = _first_pass(detector, images, listener.on_fewer)
             key, image = next(iter(images.items()))
             fault = batch_fault(detector, image, key, operators[0].mutants()[0])
         if checks:
@@ -86,39 +116,60 @@ def examine(
             settings = replace(settings, chunk=1)
             checks.append(_one_by_one(fault))
         plain = {key: run_original(detector, image, settings) for key, image in images.items()}
-        on_step()
+        listener.on_step()
 
         def mutated(mutant: Mutant) -> dict[str, list[Detections]]:
             passes = {
                 key: run_mutant(detector, image, key, mutant, settings)[0]
                 for key, image in images.items()
             }
-            on_step()
+            listener.on_step()
             return passes
 
         found = sum(len(passes[0]) for passes in plain.values())
+        checks.append(finds_something(found, len(images), score_threshold))
+        checks.append(class_vectors(detector, plain, found))
         again = {key: run_original(detector, image, settings) for key, image in images.items()}
         is_deterministic = _count_differing(plain, again) == 0
-        checks.append(_finds_something(found, len(images), score_threshold))
-        checks.append(_class_vectors(detector, plain, found))
         for operator in operators:
             with _failing(f"{operator.name} runs on the images", checks):
                 zero = mutated(operator.original())
                 differing = _count_differing(plain, zero)
-                checks.append(_rate_zero(operator.name, differing, is_deterministic))
+                checks.append(rate_zero(operator.name, differing, is_deterministic))
                 strong = mutated(operator.mutants()[0])
                 differing = _count_differing(plain, strong)
-                checks.append(_strong_rate(operator.name, differing, found, detector, len(images)))
+                checks.append(strong_rate(operator.name, differing, found, detector, len(images)))
                 replayed = _with_memo(detector, images, operator, settings)
-                on_step()
+                listener.on_step()
                 differing = _count_differing(strong, replayed)
-                checks.append(_memo(operator.name, differing, is_deterministic))
+                checks.append(kept_values(operator.name, differing, is_deterministic))
         after = _Snapshot.of(detector.model)
         behind = {key: run_original(detector, image, settings) for key, image in images.items()}
-        checks += _nothing_left(before, after, operators[0].mutants()[0], detector.model)
-        checks.append(_same_outputs(_count_differing(plain, behind), is_deterministic))
-    checks += [Check("every operator can run here", "ok", note) for note in notes]
+        for check in _nothing_left(before, after, operators[0].mutants()[0], detector.model):
+            checks.append(check)
+        checks.append(same_outputs(_count_differing(plain, behind), is_deterministic))
+    for note in notes:
+        checks.append(Check("every operator can run here", "ok", note))
     return checks
+
+
+def _first_pass(
+    detector: Detector,
+    images: Mapping[str, Tensor],
+    on_fewer: Callable[[Sequence[str], float], None],
+) -> Mapping[str, Tensor]:
+    """Return the images to examine, after each of them went through the model once."""
+    seconds = []
+    for image in images.values():
+        started = time.perf_counter()
+        detector.detect([image])
+        seconds.append(time.perf_counter() - started)
+        # Two of them, for the first also sets the model up.
+        if len(seconds) == _ENOUGH < len(images) and min(seconds) > SLOW_SECONDS:
+            few = dict(islice(images.items(), _ENOUGH))
+            on_fewer(list(few), min(seconds))
+            return few
+    return images
 
 
 @contextmanager
@@ -203,118 +254,6 @@ def _count_differing(
     return sum(
         not all(_equal(a, b) for a, b in zip(some[key], others[key], strict=True)) for key in some
     )
-
-
-def _finds_something(found: int, n_images: int, threshold: float) -> Check:
-    claim = "the original finds objects"
-    detail = f"{found} detections of score {threshold} or more on {n_images} images"
-    if found:
-        return Check(claim, "ok", detail)
-    return Check(
-        claim,
-        "inconclusive",
-        f"{detail}; give images that it knows with --images, or lower --score-threshold",
-    )
-
-
-def _class_vectors(
-    detector: Detector, plain: Mapping[str, Sequence[Detections]], found: int
-) -> Check:
-    from torchvision.models.detection import FCOS
-
-    claim = "the class vector (a probability per class) of every detection fits"
-    if not found:
-        return Check(claim, "inconclusive", "nothing was found")
-    every = [passes[0] for passes in plain.values()]
-    lengths = {d.n_classes for d in every if len(d)}
-    expected = len(detector.label_names)
-    if len(lengths) > 1 or (expected and lengths != {expected}):
-        return Check(claim, "FAILED", f"lengths {sorted(lengths)}, expected {expected}")
-    length = lengths.pop()
-    detail = f"{found} vectors of {length} entries ({detector.scores})"
-    labels = np.concatenate([d.labels for d in every])
-    outside = [label for label in labels.tolist() if not 0 <= label < length]
-    if outside:
-        return Check(
-            claim,
-            "FAILED",
-            f"{detail}; {len(outside)} labels have no entry there, such as label {outside[0]}: "
-            f"labels count from 0, background included where the vector has it",
-        )
-    probs = np.concatenate([d.probs for d in every if len(d)])
-    at_label = probs[np.arange(len(labels)), labels.astype(int)]
-    scores = np.concatenate([d.scores for d in every])
-    # FCOS ranks by the geometric mean of class and centerness, which is not above the larger one.
-    has_own_scores = any(isinstance(module, FCOS) for module in detector.model.modules())
-    is_wrong = at_label < scores**2 - _ROUNDING if has_own_scores else at_label != scores
-    wrong = int(is_wrong.sum())
-    if not wrong:
-        return Check(claim, "ok", f"{detail}, each with the score of its label")
-    detail = f"{detail}; {wrong} do not hold the score of their label"
-    if detector.scores != "given":
-        return Check(claim, "FAILED", detail)
-    largest = int((at_label == probs.max(axis=1)).sum())
-    if 2 * largest >= len(labels):
-        return Check(
-            claim,
-            "ok",
-            f"{detail}, which is right for a score that is more than the class's probability "
-            f"(objectness, centerness); {largest} labels have the largest entry",
-        )
-    return Check(
-        claim,
-        "FAILED",
-        f"{detail}, and only {largest} labels have the largest entry; return class_probs whose "
-        f"entry number i belongs to label i (is there a background at 0?)",
-    )
-
-
-def _rate_zero(operator: str, differing: int, is_deterministic: bool) -> Check:
-    claim = f"{operator} at rate 0 changes nothing"
-    if not is_deterministic:
-        return Check(claim, "inconclusive", "the original itself differs from run to run")
-    if differing:
-        return Check(claim, "FAILED", f"{differing} images differ")
-    return Check(
-        claim, "ok", "all that is found equals what the untouched model finds, bit for bit"
-    )
-
-
-def _strong_rate(
-    operator: str, differing: int, found: int, detector: Detector, n_images: int
-) -> Check:
-    claim = f"{operator} at rate {STRONG_RATE} changes detections"
-    detail = f"{differing} of {n_images} images changed"
-    if differing:
-        return Check(claim, "ok", detail)
-    if not found:
-        return Check(claim, "inconclusive", f"{detail}, and the original finds nothing on them")
-    if detector.weights.get("kind") == "random":
-        return Check(
-            claim,
-            "inconclusive",
-            f"{detail}; random weights can leave nothing to mask: give --weights",
-        )
-    return Check(claim, "FAILED", f"{detail}; choose other --sites")
-
-
-def _memo(operator: str, differing: int, is_deterministic: bool) -> Check:
-    claim = f"{operator} is the same where layers before it run only once"
-    if not is_deterministic:
-        return Check(claim, "ok", "the original differs from run to run, so all layers always run")
-    if differing:
-        return Check(claim, "FAILED", f"{differing} images differ; run with --no-memo")
-    return Check(
-        claim, "ok", "equal, bit for bit, to running all layers in every pass; this saves time"
-    )
-
-
-def _same_outputs(differing: int, is_deterministic: bool) -> Check:
-    claim = "the model finds the same as before"
-    if not is_deterministic:
-        return Check(claim, "inconclusive", "the original itself differs from run to run")
-    outcome: Outcome = "FAILED" if differing else "ok"
-    return Check(claim, outcome, f"{differing} images differ after all mutants ran")
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,16 +35,25 @@ def image_progress(total: int, name: str) -> Iterator[Callable[[Sweep, str], Non
 
 
 @contextmanager
-def step_progress(total: int | None, name: str, unit: str) -> Iterator[Callable[[], None]]:
-    """Return a context that counts steps of any kind; its bar shows after a second.
+def step_progress(
+    total: int | None, name: str, unit: str, delay: float = 1
+) -> Iterator[Callable[[], None]]:
+    """Return a context that counts steps of any kind.
 
     Args:
         total: How many there are; None if nobody knows.
         name: What is done.
         unit: What a step is.
+        delay: Seconds after which its bar shows.
     """
-    with _bar(total, name, unit, delay=1) as bar:
+    with _bar(total, name, unit, delay=delay) as bar:
         yield lambda: _step(bar)
+
+
+def say_above_bars(text: str) -> None:
+    """Print a line at once; a bar that shows moves below it, if it has no delay."""
+    with tqdm.external_write_mode():
+        print(text, flush=True)
 
 
 def _step(bar: tqdm[Any]) -> None:

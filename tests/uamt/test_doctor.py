@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,8 +19,9 @@ from runners.images import list_images, read_image
 from runners.memo_entries import Entry
 from runners.memo_values import build
 from tests.runners.test_runs_of_builders import detector_of
-from tests.uamt.conftest import Command
-from uamt.doctor import Check, count_hooks, examine, n_of_steps
+from tests.uamt.conftest import Command, copy_photos
+from uamt.doctor import Listener, count_hooks, examine, n_of_steps
+from uamt.doctor_checks import Check
 
 
 def outcomes(checks: list[Check]) -> dict[str, str]:
@@ -63,12 +65,57 @@ def test_every_check_holds_on_the_demo_detectors(uamt: Command, model: str) -> N
 def test_every_check_holds_on_other_families(builder: str) -> None:
     from tests.builders import image
 
-    detector, steps = detector_of(builder), []
-    checks = examine(
-        detector, {"a": image(1)}, score_threshold=0.0, on_step=lambda: steps.append(1)
-    )
+    detector, steps, told = detector_of(builder), [], []
+    listener = Listener(on_step=lambda: steps.append(1), on_check=told.append)
+    checks = examine(detector, {"a": image(1)}, score_threshold=0.0, listener=listener)
+    assert told == checks
     assert set(outcomes(checks).values()) == {"ok"}, checks
     assert len(steps) == n_of_steps(detector, "uamters")
+
+
+@pytest.mark.parametrize(("slow", "number"), [(0.0, 2), (60.0, 3)])
+def test_a_slow_model_is_examined_on_two_images(
+    uamt: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, slow: float, number: int
+) -> None:
+    monkeypatch.setattr("uamt.doctor.SLOW_SECONDS", slow)
+    photos = copy_photos(tmp_path / "photos", 3)
+    code, stdout, stderr = uamt("doctor", "demo_retinanet", "--images", photos)
+    first, *others = [line for line in stderr.splitlines() if line.startswith("note: ")]
+    assert code == 0
+    assert first == "note: examining on 3 images; each check is said when it is done"
+    assert f"detections of score 0.5 or more on {number} images" in stdout
+    assert f"0 images differ after all mutants ran\n\ndemo_retinanet, on {number} " in stdout
+    if number == 2:
+        assert others == ["note: on 2 of 3 images, for one takes 0 s"]
+        assert "on 2 of 3 images (plain_00.png, plain_01.png), for one takes 0 s: fit" in stdout
+    else:
+        assert others == []
+
+
+@pytest.mark.parametrize("flags", [(), ("--json",)])
+def test_a_check_is_said_when_it_is_done_but_not_beside_an_object(
+    uamt: Command,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    flags: tuple[str, ...],
+) -> None:
+    said = []
+
+    def examine(*_: object, listener: Listener, **__: object) -> list[Check]:
+        check = Check("all is \x1b[2Jwell", "ok", "seen")
+        listener.on_check(check)
+        said.append(capsys.readouterr().out)
+        return [check]
+
+    monkeypatch.setattr("uamt.doctor.examine", examine)
+    code, stdout, _ = uamt("doctor", "demo_retinanet", *flags)
+    assert code == 0
+    if flags:
+        assert said == [""]
+        assert [check["detail"] for check in json.loads(stdout)["checks"]] == ["seen"]
+    else:
+        assert said == ["ok            all is \\x1b[2Jwell: seen\n"]
+        assert stdout.startswith("\ndemo_retinanet, on built-in pictures")
 
 
 def test_it_is_inconclusive_where_the_original_finds_nothing(uamt: Command, tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from runners.detectors import load_detector
 from tests.builders import image
 from tests.uamt.conftest import Command, copy_photos
-from uamt.doctor import Check, examine
+from uamt.doctor import examine
+from uamt.doctor_checks import Check
 
 Output = dict[str, Tensor]
 
@@ -197,6 +198,28 @@ def test_the_flag_reaches_the_doctor(
     photos = copy_photos(tmp_path / "photos", 1)
     assert uamt("doctor", "demo_retinanet", "--images", photos, "--seed", "5")[0] == 0
     assert seen["seed"] == 5
+
+
+def without_vectors() -> nn.Module:
+    return Finder(lambda o: {key: value for key, value in o.items() if key != "class_probs"})
+
+
+def test_a_model_without_vectors_is_told_of_both_ways_and_passes_with_made_up_ones(
+    uamt: Command, tmp_path: Path
+) -> None:
+    photos = copy_photos(tmp_path / "photos", 1)
+    model = (f"{__name__}:without_vectors", "--images", photos, "--sites", "site")
+    code, _, stderr = uamt("doctor", *model)
+    assert code == 2
+    assert "a probability for every class of each detection as 'class_probs' (N, C)" in stderr
+    assert "--one-hot (docs/own-models.md)" in stderr
+    code, _, stderr = uamt("doctor", *model, "--one-hot")
+    assert code == 2
+    assert "give it with --n-classes" in stderr
+    flags = ("--one-hot", "--n-classes", "4", "--score-threshold", "0")
+    code, stdout, _ = uamt("doctor", *model, *flags)
+    assert code == 0, stdout
+    assert "--one-hot --n-classes 4" in stdout
 
 
 def test_random_weights_that_leave_nothing_to_mask_are_no_fault() -> None:
