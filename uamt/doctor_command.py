@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> Outcome:
             line = paragraph(f"{check.outcome:<12}  {check.claim}: {check.detail}", hang=14)
             say_above_bars(harmless(line))
 
-    with step_progress(total, "examining", "step", delay=0) as on_step:
+    with step_progress(total, "examining", "step", is_below_lines=True) as on_step:
         checks = examine(
             detector,
             images,

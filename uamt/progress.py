@@ -36,22 +36,24 @@ def image_progress(total: int, name: str) -> Iterator[Callable[[Sweep, str], Non
 
 @contextmanager
 def step_progress(
-    total: int | None, name: str, unit: str, delay: float = 1
+    total: int | None, name: str, unit: str, *, is_below_lines: bool = False
 ) -> Iterator[Callable[[], None]]:
-    """Return a context that counts steps of any kind.
+    """Return a context that counts steps of any kind; its bar shows after a second.
 
     Args:
         total: How many there are; None if nobody knows.
         name: What is done.
         unit: What a step is.
-        delay: Seconds after which its bar shows.
+        is_below_lines: Whether lines are said meanwhile by `say_above_bars`; then the bar shows at
+            once, and is gone at the end.
     """
-    with _bar(total, name, unit, delay=delay) as bar:
+    delay = 0 if is_below_lines else 1
+    with _bar(total, name, unit, delay=delay, leave=not is_below_lines) as bar:
         yield lambda: _step(bar)
 
 
 def say_above_bars(text: str) -> None:
-    """Print a line at once; a bar that shows moves below it, if it has no delay."""
+    """Print a line at once; a bar that shows moves below it."""
     with tqdm.external_write_mode():
         print(text, flush=True)
 
@@ -69,7 +71,9 @@ def _skip(bar: tqdm[Any]) -> None:
     bar.last_print_n += 1
 
 
-def _bar(total: int | None, name: str, unit: str, delay: float = 0) -> tqdm[Any]:
+def _bar(
+    total: int | None, name: str, unit: str, delay: float = 0, leave: bool = True
+) -> tqdm[Any]:
     # Workers report in bursts, so the rate is that of the whole run: smoothing 0.
     return tqdm(
         total=total,
@@ -78,5 +82,6 @@ def _bar(total: int | None, name: str, unit: str, delay: float = 0) -> tqdm[Any]
         file=sys.stderr,
         smoothing=0,
         delay=delay,
+        leave=leave,
         disable=not sys.stderr.isatty(),
     )
