@@ -204,7 +204,13 @@ def score(arguments: argparse.Namespace) -> Outcome:
     from uamt.image_sources import has_sources
     from uamt.mutant_strength import strength
     from uamt.progress import image_progress
-    from uamt.scores import few_passes_remark, score_notes, score_root
+    from uamt.scores import (
+        case_study_name,
+        few_passes_remark,
+        other_names,
+        score_notes,
+        score_root,
+    )
     from uamt.selection import select
 
     if arguments.passes is not None and arguments.passes < 1:
@@ -231,6 +237,12 @@ def score(arguments: argparse.Namespace) -> Outcome:
     notes = Notes()
     for note in score_notes(scored):
         notes.say(note)
+    if not arguments.out:
+        for name in other_names(out, case_study_name(root, arguments.case_study)):
+            notes.say(
+                f"{out / name} holds scores of this folder under another name, which it had "
+                f"before; suites and report show both, until that folder is removed"
+            )
     told, remark = (
         verdict(scored.suites, rules),
         strict_remark(scored.suites, scored.strict, rules),

@@ -135,7 +135,11 @@ def _count(some: Collection[str], listed: Sequence[ImageRef]) -> str:
 
 def _first_run(model: str, source: str | None, images: Sequence[ImageRef]) -> dict[str, str]:
     """Return further options of a first run: names, folders of suites, and where it goes."""
-    found = {"out": "experiment"}
+    # A folder of its own: results of several models in one are judged together.
+    number = 1
+    while Path(out := "experiment" if number == 1 else f"experiment_{number}").exists():
+        number += 1
+    found = {"out": out}
     module, _, function = model.partition(":")
     if function:
         # A module says more than its function, which is often called `build`.

@@ -18,7 +18,7 @@ from scoring.examined import examine_branch, gather
 from scoring.files import write_atomic
 from scoring.folder_names import check_folder_name
 from scoring.judgement import STRICT_NAME, judged, strict_table
-from scoring.layout import Branch
+from scoring.layout import Branch, find_tables
 from scoring.rules import DEEPLUQ, STRICT, Rules
 from scoring.suites import SuiteScores
 from scoring.sweep import Sweep
@@ -254,6 +254,17 @@ def score_notes(scored: Scored) -> list[str]:
             f"in it or in its original is not finite"
         )
     return notes
+
+
+def other_names(results: Path, case_study: str) -> list[str]:
+    """Return the names of other case studies that have tables in an experiment's own scores.
+
+    Args:
+        results: Folder of the scores.
+        case_study: The one that was scored.
+    """
+    found = {table.case_study for table in find_tables(results)}
+    return sorted(found - {case_study})
 
 
 def few_passes_remark(scored: Scored, rules: Rules = DEEPLUQ) -> str:

@@ -93,6 +93,17 @@ def test_the_saved_file_runs_the_mutants_of_all_runs_over_a_new_image(
     assert re.search(r"photos +4 +3 ", stdout)
 
 
+def test_scores_under_a_name_that_the_folder_had_before_are_named(
+    uamt: Command, folder: Path
+) -> None:
+    assert uamt(*run_flags(folder))[0] == 0
+    assert uamt("score", folder / "out") == uamt("score", folder / "out")
+    renamed = (folder / "out").rename(folder / "renamed")
+    code, _, stderr = uamt("score", renamed)
+    assert code == 0
+    assert f"{renamed / 'scores' / 'out'} holds scores of this folder under another name" in stderr
+
+
 def test_a_suite_that_is_not_run_keeps_its_images(uamt: Command, tmp_path: Path) -> None:
     pictures(tmp_path / "day", "a")
     pictures(tmp_path / "photos", "b")

@@ -33,6 +33,14 @@ def pictures(number: int = 2) -> dict[str, torch.Tensor]:
     return {ref.relative_path: read_image(ref.path) for ref in refs}
 
 
+def test_the_next_run_has_a_folder_of_its_own(
+    uamt: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "experiment").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert "Next: uamt run --out experiment_2 --model" in uamt("doctor", "demo_retinanet")[1]
+
+
 @pytest.mark.parametrize("model", ["demo_fasterrcnn", "demo_retinanet"])
 def test_every_check_holds_on_the_demo_detectors(uamt: Command, model: str) -> None:
     code, stdout, _ = uamt("doctor", model)
