@@ -100,9 +100,9 @@ def verdict_rule(rules: Rules, suites: Sequence[SuiteScores] = ()) -> KillRule:
 def rankings(suites: Sequence[SuiteScores], rules: Rules = DEEPLUQ) -> list[list[SuiteScores]]:
     """Return suites that can be compared, that with the largest kill share first.
 
-    Suites over all models are one ranking. Where no two models ran on the same images there is one
-    of each model: shares under the mutants of different models say nothing beside each other.
-    Suites that kill alike keep their order, and one whose share is not settled comes last.
+    Suites that all models ran, on the same images, are one ranking. Where there is none there is
+    one ranking of each model: shares under the mutants of different models say nothing beside each
+    other. Suites that kill alike keep their order, and one whose share is not settled comes last.
 
     Args:
         suites: Rows of each model and suite.
