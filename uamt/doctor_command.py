@@ -93,7 +93,7 @@ def run(arguments: argparse.Namespace) -> Outcome:
         operators = {check.claim.partition(" ")[0] for check in checks}
         few = {k: v for k, v in _FIRST_MUTANTS.items() if k.split(".")[1] in operators}
         asked = {"model.name": arguments.model, "images": "photos/", **few, **given}
-        asked |= _first_run(arguments.model, values["images"], listed)
+        asked |= first_run(arguments.model, values["images"], listed)
         then = f"uamt run {as_flags(asked)}"
     if values["images"]:
         where = f"{_count(examined, listed)} ({', '.join(examined)}){why_fewer}"
@@ -133,7 +133,7 @@ def _count(some: Collection[str], listed: Sequence[ImageRef]) -> str:
     return f"{len(some)}{of_all} image{'' if len(listed) == 1 else 's'}"
 
 
-def _first_run(model: str, source: str | None, images: Sequence[ImageRef]) -> dict[str, str]:
+def first_run(model: str, source: str | None, images: Sequence[ImageRef]) -> dict[str, str]:
     """Return further options of a first run: names, folders of suites, and where it goes."""
     # A folder of its own: results of several models in one are judged together.
     number = 1

@@ -94,7 +94,6 @@ def test_tables_of_others_under_our_names_are_kept(
 def test_our_own_tables_are_replaced(uamt: Command, results: Path) -> None:
     assert uamt("suites", results)[0] == 0
     write_results(results, {**SUITES, "more": ["i"]}, model="net")
-    assert uamt("report", results)[0] == 0
     assert uamt("suites", results)[0] == 0
     table = pd.read_csv(results / "case" / "net" / "ua_ms_model.csv")
     assert table["test_suite"].tolist() == ["dalle", "more", "orig", "sd"]

@@ -22,6 +22,7 @@ from tests.runners.test_runs_of_builders import detector_of
 from tests.uamt.conftest import Command, copy_photos
 from uamt.doctor import Listener, count_hooks, examine, n_of_steps
 from uamt.doctor_checks import Check
+from uamt.doctor_command import first_run
 
 
 def outcomes(checks: list[Check]) -> dict[str, str]:
@@ -34,11 +35,12 @@ def pictures(number: int = 2) -> dict[str, torch.Tensor]:
 
 
 def test_the_next_run_has_a_folder_of_its_own(
-    uamt: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "experiment").mkdir()
     monkeypatch.chdir(tmp_path)
-    assert "Next: uamt run --out experiment_2 --model" in uamt("doctor", "demo_retinanet")[1]
+    for expected in ("experiment", "experiment_2", "experiment_3"):
+        assert first_run("demo_retinanet", None, [])["out"] == expected
+        (tmp_path / expected).mkdir()
 
 
 @pytest.mark.parametrize("model", ["demo_fasterrcnn", "demo_retinanet"])
