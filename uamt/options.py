@@ -342,9 +342,8 @@ def parse_flag(option: Option, texts: Sequence[str] | bool) -> Any:
     if option.shape in _SHAPES or "|" in option.shape:
         return check_value(option, _parse_one(option.flag, shape, texts[-1]), option.flag)
     parts = [part.strip() for text in texts for part in _PART.findall(text) if part.strip()]
-    return check_value(
-        option, [_parse_one(option.flag, shape, part) for part in parts], option.flag
-    )
+    values = [_parse_one(option.flag, shape, part) for part in parts]
+    return check_value(option, values, option.flag)
 
 
 def as_flags(values: Mapping[str, Any]) -> str:
