@@ -323,7 +323,8 @@ def _item_shape(option: Option) -> str:
     return "text" if option.shape == "patterns" else option.shape.removesuffix("s")
 
 
-_PART = re.compile(r"(?:\{[^{}]*\}|[^,])+")
+_NO_COMMA = re.compile(r"[^,]+")
+_PATTERN = re.compile(r"(?:\{[^{}]*\}|[^,])+")
 
 
 def parse_flag(option: Option, texts: Sequence[str] | bool) -> Any:
@@ -341,7 +342,8 @@ def parse_flag(option: Option, texts: Sequence[str] | bool) -> Any:
     shape = _item_shape(option)
     if option.shape in _SHAPES or "|" in option.shape:
         return check_value(option, _parse_one(option.flag, shape, texts[-1]), option.flag)
-    parts = [part.strip() for text in texts for part in _PART.findall(text) if part.strip()]
+    between = _PATTERN if option.shape == "patterns" else _NO_COMMA
+    parts = [part.strip() for text in texts for part in between.findall(text) if part.strip()]
     values = [_parse_one(option.flag, shape, part) for part in parts]
     return check_value(option, values, option.flag)
 
