@@ -120,7 +120,8 @@ def strong_rate(
     claim = f"{operator} at rate {STRONG_RATE} changes detections"
     detail = f"{differing} of {n_images} images changed"
     if differing:
-        return Check(claim, "ok", detail)
+        enough = "; one is enough" if differing < n_images else ""
+        return Check(claim, "ok", f"{detail}{enough}")
     if not found:
         return Check(claim, "inconclusive", f"{detail}, and the original finds nothing on them")
     if detector.weights.get("kind") == "random":

@@ -14,19 +14,20 @@ NOTHING = "-"
 """What stands for a number that is not known, as an empty cell does in a table."""
 
 
-def _points(value: float) -> str:
-    return f"{100 * value:.0f}".replace("-", "\u2212")
+def _points(value: float, digits: str = ".0f") -> str:
+    return f"{100 * value:{digits}}".replace("-", "\u2212")
 
 
 FORMATS: Mapping[str, Callable[[float], str]] = {
     "whole": lambda value: f"{value:,.0f}",
     "percent": lambda value: f"{value:.0%}",
     "points": _points,
+    "tenths": lambda value: _points(value, ".1f").removesuffix(".0"),
     "three": lambda value: f"{value:.3f}",
     "two": lambda value: f"{value:.2f}",
     "text": str,
 }
-"""How numbers are written; a point is a hundredth."""
+"""How numbers are written; a point is a hundredth, and tenths are points with a decimal."""
 
 
 @dataclass(frozen=True, slots=True)

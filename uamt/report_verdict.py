@@ -130,8 +130,8 @@ def judge(tables: ReportTables) -> Verdict:
 
 def _standing(table: TableFile, row: int) -> Standing:
     numbers = {name: table.number(row, name, "percent") for name in _SHARES}
-    for name in ("behind", "behind_low", "behind_high"):
-        numbers[name] = table.number(row, name, "points")
+    for name, form in (("behind", "tenths"), ("behind_low", "points"), ("behind_high", "points")):
+        numbers[name] = table.number(row, name, form)
     for name in ("images", "mutants", "equivalent", "crashed", "rank"):
         numbers[name] = table.number(row, name, "whole")
     for name in (*(f"img_ms_{rule}" for rule in KILL_RULES), "obj_ms", "ms_iou"):

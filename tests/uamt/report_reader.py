@@ -132,10 +132,19 @@ def csv_text(cell: Cell, results: Path) -> str:
 def shown(cell: Cell) -> float:
     """The number that a reader sees."""
     text = cell.text.replace(",", "").replace("\u2212", "-")
-    return float(text.rstrip("%")) / (100 if text.endswith("%") or cell.form == "points" else 1)
+    return float(text.rstrip("%")) / (
+        100 if text.endswith("%") or cell.form in ("points", "tenths") else 1
+    )
 
 
-HALF = {"whole": 0.0, "percent": 0.005, "points": 0.005, "three": 0.0005, "two": 0.005}
+HALF = {
+    "whole": 0.0,
+    "percent": 0.005,
+    "points": 0.005,
+    "tenths": 0.0005,
+    "three": 0.0005,
+    "two": 0.005,
+}
 
 
 def check_cell(cell: Cell, results: Path) -> None:
